@@ -2,10 +2,10 @@
 @_exported import BackgroundTransfer
 @_exported import UserNotifications
 
-/// An app whose scenes declare its background work. Mark the type `@main`.
+/// An app whose scenes declare the app's background work. Mark the type with `@main`.
 ///
-/// If the agent started the process, the process runs the action for this launch and exits. If a user started the process, the
-/// process runs the actions of the app's ``Worker`` scenes in the ``ScenePhase`` `.active`, and exits.
+/// If the agent started the process, the process runs the actions of the launch and exits. If a user started the process, the
+/// scene phase becomes `.active`, the process runs the actions of the app's ``Worker`` scenes, and then exits.
 @MainActor
 public protocol App {
     associatedtype Body: Scene
@@ -14,10 +14,10 @@ public protocol App {
 }
 
 extension App {
-    /// Registers the app's background work on a test host, in the same way as a launched process.
+    /// Registers the app's background work on a test host, in the same way as in a launched process.
     package static func enterStage() { AppProcess.begin { Self() }.enterStage() }
 
-    /// Runs the app. If the agent started the process, the launch is run. If a user started the process, the ``Worker`` scenes are
-    /// run.
+    /// Runs the app. If the agent started the process, the method runs the launch. If a user started the process, the method runs
+    /// the actions of the ``Worker`` scenes.
     public static func main() { AppProcess.begin { Self() }.run() }
 }

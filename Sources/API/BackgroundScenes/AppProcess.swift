@@ -6,7 +6,7 @@ import Foundation
 final class AppProcess {
     private let delegate: (any ApplicationDelegate)?
     private let workers: [@Sendable () async -> Void]
-    /// Evaluates the app's body again and returns its observers.
+    /// A closure that evaluates the app's body again and returns the observers of the body.
     private let observers: () -> [ChangeObserver]
 
     /// Keeps the app's objects, for example a notification delegate, alive until the process ends.
@@ -20,8 +20,8 @@ final class AppProcess {
         let app = makeApp()
         let delegate = MountedDelegate.current
         delegate?.finishLaunching()
-        // Scenes are collected before the launch, because a request that is submitted from a handler or from init must find its
-        // handler.
+        // The scenes are collected before the launch begins, because a request that a handler or `init` submits needs a
+        // registered handler.
         let parts = app.body.collectParts()
         parts.actions.forEach { $0() }
         return AppProcess(delegate, parts.workers) { app.body.collectParts().observers }
@@ -41,7 +41,7 @@ final class AppProcess {
         Self.current = self
     }
 
-    /// Prepares the app on a test host, which launches it.
+    /// Prepares the app for launches by a test host.
     func enterStage() { BackgroundLaunch.recordTimeChangeInterest() }
 
     func run() {
@@ -54,8 +54,8 @@ final class AppProcess {
         dispatchMain()
     }
 
-    /// Runs a process that a user started, from the foreground to the background. Returns when the process has nothing left to
-    /// wait for.
+    /// Runs a process that a user started, from the foreground to the background. Returns when all work that the process waits
+    /// for is complete.
     func serveThePerson() async {
         let observation = SceneObservation(observers)
         observation.enter(.inactive)
@@ -64,10 +64,10 @@ final class AppProcess {
         observation.enter(.inactive)
         observation.enter(.background)
         delegate?.applicationDidEnterBackground()
-        // Lets tasks that the phase change started submit their work and receive the results.
+        // The yields give Swift tasks that the phase change started the time to submit work and to receive results.
         for _ in 0..<10 { await Task.yield() }
-        // The process waits for work that the user began. If the app has workers, the app has begun all work when the workers
-        // return. Without a worker, no event shows that all work has begun.
+        // The process waits for work that the user began. If the app has workers, all work has begun when the workers return.
+        // Without a worker, the process cannot detect whether all work has begun.
         await BackgroundLaunch.settled(hasMore: workers.isEmpty, continuation: AppRuntime.shared.continuation)
     }
 }

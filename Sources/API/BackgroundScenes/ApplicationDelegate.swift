@@ -4,7 +4,7 @@ import Foundation
 
 /// The three methods of `UIApplicationDelegate` that background work needs, without UIKit.
 ///
-/// Mark the type `@main` if the delegate is the entry point of the iOS app. Otherwise add the delegate to an ``App`` with
+/// Mark the type with `@main` if the delegate is the entry point of the iOS app. Otherwise add the delegate to an ``App`` with
 /// ``ApplicationDelegateAdaptor``.
 ///
 /// Differs from Apple: the methods have no `UIApplication` object and no options, and the other methods of `UIApplicationDelegate`
@@ -13,30 +13,30 @@ import Foundation
 public protocol ApplicationDelegate: AnyObject {
     init()
 
-    /// Registers handlers. Called first in every process of the app: a process that a user started, and a process that the agent
-    /// launched. The default implementation does nothing.
+    /// Registers handlers. Every process of the app calls this method first, whether a user or the agent started the process. The
+    /// default implementation does nothing.
     ///
-    /// Differs from Apple: the method returns no value, because no URL is opened that the app could refuse.
+    /// Differs from Apple: the method returns no Boolean value. On iOS, the value decides whether the app opens a URL.
     func applicationDidFinishLaunching()
 
-    /// Schedules the next work. Called once in a process that a user started, when the app's ``Worker`` scenes have returned, or at
-    /// once if the app has no ``Worker`` scene. Never called in a process that the agent launched. The process continues until all
-    /// work that the app began is stored, also work of unstructured tasks. If the app has no ``Worker`` scene, the process
-    /// continues until the app has begun no work for half a second. The process also waits for requests that it sends itself, so
-    /// that their handlers are called. This wait takes at most `BackgroundSettings.continuation`. The default implementation does
-    /// nothing.
+    /// Schedules the next work. A process that a user started calls this method once, after the actions of the app's ``Worker``
+    /// scenes have returned. A process that the agent launched never calls this method. After the call, the process continues
+    /// until all work that the app began is stored, also work of unstructured tasks. If the app has no ``Worker`` scene, the
+    /// process continues until the app has begun no work for half a second. The process also waits for its own HTTP requests, so
+    /// that the handlers of these requests are called. This wait takes at most `BackgroundSettings.continuation`. The default
+    /// implementation does nothing.
     func applicationDidEnterBackground()
 }
 
-/// A delegate that creates its background sessions only when their events arrive.
+/// A delegate that creates a background session only when events of the session arrive.
 ///
 /// A session that the delegate creates in `applicationDidFinishLaunching` does not need this protocol. An app with a scene that has
 /// `.backgroundTask(.urlSession(…))` does not need this protocol either.
 @MainActor
 public protocol BackgroundSessionApplicationDelegate: ApplicationDelegate {
-    /// Handles a launch for ended transfers of a background session. The method creates the session with its delegate. The app must
-    /// call the completion handler after `urlSessionDidFinishEvents(forBackgroundURLSession:)`. The launch ends when the app calls
-    /// the handler.
+    /// Handles a launch for ended transfers of a background session. The method must create the session with a delegate. The app
+    /// must call the completion handler after `urlSessionDidFinishEvents(forBackgroundURLSession:)`. The launch ends when the app
+    /// calls the completion handler.
     ///
     /// Differs from Apple: the method is called only in processes that the agent launched. A process that a user started creates
     /// its sessions itself, and these sessions receive the events.
@@ -72,10 +72,11 @@ extension ApplicationDelegate {
     }
 }
 
-/// A property wrapper that adds a delegate to an ``App``, like SwiftUI's `UIApplicationDelegateAdaptor`:
+/// A property wrapper that adds a delegate to an ``App``, like SwiftUI's `UIApplicationDelegateAdaptor`. Example:
 /// `@ApplicationDelegateAdaptor(AppDelegate.self) private var delegate`.
 ///
-/// The delegate is created with the app, and `applicationDidFinishLaunching` is called before the app's scenes are collected.
+/// The wrapper creates the delegate together with the app. `applicationDidFinishLaunching` is called before the app's scenes are
+/// collected.
 ///
 /// Differs from Apple: an `ObservableObject` is not supported as a delegate, and the delegate is not in the environment.
 @MainActor
@@ -84,7 +85,7 @@ public struct ApplicationDelegateAdaptor<Delegate: ApplicationDelegate> {
     /// The app's delegate.
     public let wrappedValue: Delegate
 
-    /// - Parameter type: the type of the delegate. An app has one delegate.
+    /// - Parameter type: the type of the delegate. An app can have only one delegate.
     /// - Precondition: The app has no other delegate adaptor.
     public init(_ type: Delegate.Type = Delegate.self) {
         precondition(MountedDelegate.current == nil, "an app can have only one delegate, and \(type) is a second delegate")
@@ -93,7 +94,7 @@ public struct ApplicationDelegateAdaptor<Delegate: ApplicationDelegate> {
     }
 }
 
-/// The delegate that an app adds while the app is created.
+/// The delegate that a property of the app adds while the app is created.
 @MainActor
 enum MountedDelegate {
     static var current: (any ApplicationDelegate)?

@@ -21,7 +21,7 @@ public struct State<Value> {
     /// - Parameter initialValue: the first value.
     public init(initialValue: Value) { box = Box(initialValue) }
 
-    /// The current value. All copies of the enclosing value share the current value.
+    /// The current value. All copies of the enclosing struct share one current value.
     public var wrappedValue: Value {
         get { box.value }
         nonmutating set { box.value = newValue }
@@ -30,8 +30,8 @@ public struct State<Value> {
 
 /// A value that is stored in the app's `UserDefaults`: `@AppStorage("started") private var hasStarted = false`.
 ///
-/// The next launch can read a value that was set (see `BGTask.setTaskCompleted(success:)`). Differs from Apple: a change does not
-/// redraw anything.
+/// The next launch can read the value, because the value is written to the disk (see `BGTask.setTaskCompleted(success:)`).
+/// Differs from Apple: a change does not redraw anything.
 @propertyWrapper
 public struct AppStorage<Value> {
     private let load: () -> Value
@@ -109,7 +109,7 @@ extension EnvironmentValues {
 extension Scene {
     /// Provides a model to all ``Environment`` properties.
     ///
-    /// Differs from Apple: the model is available in all parts of the app, also outside this scene.
+    /// Differs from Apple: the model is available in the complete app, also outside this scene.
     ///
     /// - Parameter object: the model, or `nil` to remove it.
     public func environment<Model: AnyObject & Observable>(_ object: Model?) -> some Scene {
@@ -118,7 +118,7 @@ extension Scene {
 }
 
 extension View {
-    /// Returns the view unchanged, because views are never drawn. Declared so that code compiles.
+    /// Returns the view unchanged, because views are never drawn. The declaration exists only so that code for iOS compiles.
     ///
     /// - Parameter object: not used.
     public func environment<Model: AnyObject & Observable>(_ object: Model?) -> some View { self }

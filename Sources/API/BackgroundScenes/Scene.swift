@@ -1,4 +1,4 @@
-/// A part of an app. Apps of this module have no windows. A scene declares the background work of the app.
+/// A part of an app that declares background work. Apps of this module have no windows.
 @MainActor
 public protocol Scene {
     associatedtype Body: Scene
@@ -37,33 +37,33 @@ public struct TupleScene<First: Scene, each Rest: Scene>: Scene {
     public var body: Never { preconditionFailure("a primitive scene has no body") }
 }
 
-/// A scene with windows. Declared so that code for iOS compiles unchanged.
+/// A scene with windows. The declaration exists only so that code for iOS compiles.
 ///
 /// Differs from Apple: no window is opened, and the content is never created.
 public struct WindowGroup<Content: View>: Scene {
-    /// - Parameter content: compiled, and never called.
+    /// - Parameter content: the content of the windows. This closure is compiled but never called.
     public init(@ViewBuilder content: @escaping () -> Content) {}
 
     /// - Parameters:
-    ///   - id: the identifier of the windows; not used.
-    ///   - content: compiled, and never called.
+    ///   - id: the identifier of the windows. This value is not used.
+    ///   - content: the content of the windows. This closure is compiled but never called.
     public init(id: String, @ViewBuilder content: @escaping () -> Content) {}
 
     /// - Parameters:
-    ///   - title: the title of the windows; not used.
-    ///   - content: compiled, and never called.
+    ///   - title: the title of the windows. This value is not used.
+    ///   - content: the content of the windows. This closure is compiled but never called.
     public init(_ title: some StringProtocol, @ViewBuilder content: @escaping () -> Content) {}
 
     /// - Parameters:
-    ///   - title: the title of the windows; not used.
-    ///   - id: the identifier of the windows; not used.
-    ///   - content: compiled, and never called.
+    ///   - title: the title of the windows. This value is not used.
+    ///   - id: the identifier of the windows. This value is not used.
+    ///   - content: the content of the windows. This closure is compiled but never called.
     public init(_ title: some StringProtocol, id: String, @ViewBuilder content: @escaping () -> Content) {}
 
     public var body: Never { preconditionFailure("a primitive scene has no body") }
 }
 
-/// A scene without a window. The action of the scene runs when a user starts the app. The process exits when the action has
+/// A scene with an action and without a window. The action runs when a user starts the app. The process exits when the action has
 /// returned and all work that the app began is stored. Beyond Apple.
 public struct Worker: Scene {
     let action: @Sendable () async -> Void
@@ -76,13 +76,13 @@ public struct Worker: Scene {
 
 /// The parts of all scenes of an app.
 struct ScenePartsList {
-    /// Registers the actions of the scenes with `BackgroundLaunch.handle`, one closure for each action.
+    /// The closures that register the actions of the scenes with `BackgroundLaunch.handle`, one closure for each action.
     var actions: [() -> Void] = []
     var workers: [@Sendable () async -> Void] = []
     var observers: [ChangeObserver] = []
 }
 
-/// A primitive scene that returns its parts. The body of every other scene consists of primitive scenes.
+/// A primitive scene: a scene that has no body and returns its parts. The body of every other scene consists of primitive scenes.
 @MainActor
 protocol SceneParts {
     var parts: ScenePartsList { get }
@@ -120,11 +120,11 @@ extension Scene {
 extension Scene {
     /// Handles background work of this kind.
     ///
-    /// The launch ends when `action` returns. A launch for the events of a background session also waits until the delegates of
-    /// that session have received all events. If the launch began transfers, the launch continues while one of these transfers is
-    /// running, for at most `BackgroundSettings.continuation` (default: 30 s).
+    /// The launch ends when `action` returns. A launch for the events of a background session also waits until the session's
+    /// delegates have received all events. If the launch began transfers, the launch continues while an attempt at one of these
+    /// transfers is running, for at most `BackgroundSettings.continuation` (default: 30 s).
     ///
-    /// When the time of the launch ends, the Swift task that runs the action is cancelled. If the action does not return within the
+    /// At the launch's time limit, the Swift task that runs the action is cancelled. If the action does not return within the
     /// grace time, the process is killed and the next launch is delayed.
     public func backgroundTask<D: Sendable, R: Sendable>(
         _ task: BackgroundTask<D, R>, action: @escaping @Sendable (D) async -> R

@@ -15,20 +15,21 @@ public struct EnvironmentValues {
     /// The phase of the app. If the agent started the process, the phase is always `.background`.
     public internal(set) var scenePhase = ScenePhase.background
 
-    /// The models that the app's scenes received, by type.
+    /// The models that the app provided with ``Scene/environment(_:)``, by type.
     var objects: [ObjectIdentifier: AnyObject] = [:]
 
     static var current = EnvironmentValues()
 }
 
-/// A property wrapper that reads a value of the environment: `@Environment(\.scenePhase) private var scenePhase`. The wrapper also
-/// reads a model that ``Scene/environment(_:)`` provides: `@Environment(Model.self) private var model`.
+/// A property wrapper that reads a value of the environment, for example `@Environment(\.scenePhase) private var scenePhase`. The
+/// wrapper can also read a model that ``Scene/environment(_:)`` provides, for example `@Environment(Model.self) private var
+/// model`.
 @MainActor
 @propertyWrapper
 public struct Environment<Value> {
     private let read: @MainActor () -> Value
 
-    /// - Parameter keyPath: the value to read, for example `\.scenePhase`.
+    /// - Parameter keyPath: the path of the value to read, for example `\.scenePhase`.
     public init(_ keyPath: KeyPath<EnvironmentValues, Value>) { read = { EnvironmentValues.current[keyPath: keyPath] } }
 
     /// - Parameter objectType: the type of the model. If no scene provides the model, reading the property stops the program with
@@ -47,7 +48,7 @@ public struct Environment<Value> {
         read = { EnvironmentValues.current.object(objectType) }
     }
 
-    /// The value at this moment.
+    /// The current value.
     public var wrappedValue: Value { read() }
 }
 
@@ -66,13 +67,14 @@ extension Scene {
         ObservingScene(content: self, observer: ChangeObserver(value, initial: initial) { _, _ in action() })
     }
 
-    /// Calls `action` with the new value when `value` has changed. This is the form of iOS 14, which Apple deprecated in iOS 17.
+    /// Calls `action` with the new value when `value` has changed. Apple introduced this form in iOS 14 and deprecated it in iOS
+    /// 17.
     public func onChange<V: Equatable>(of value: V, perform action: @escaping (_ newValue: V) -> Void) -> some Scene {
         ObservingScene(content: self, observer: ChangeObserver(value, initial: false) { _, new in action(new) })
     }
 }
 
-/// The observed value of a scene in one evaluation of the scene's body.
+/// The value that a scene observes, as computed in one evaluation of the scene's body.
 struct ChangeObserver {
     let isInitial: Bool
     private let value: Any
@@ -88,13 +90,13 @@ struct ChangeObserver {
 
     func act() { perform(value) }
 
-    /// - Parameter old: the observer at the same position of the previous evaluation.
+    /// - Parameter old: the observer at the same position in the previous evaluation of the body.
     func act(ifDifferentFrom old: ChangeObserver) {
         if differs(old.value) { perform(old.value) }
     }
 }
 
-/// A scene with an additional observed value.
+/// A scene that also observes a value.
 struct ObservingScene<Content: Scene>: Scene, SceneParts {
     let content: Content
     let observer: ChangeObserver
@@ -114,7 +116,7 @@ final class SceneObservation {
     private let evaluate: () -> [ChangeObserver]
     private var observers: [ChangeObserver]
 
-    /// - Parameter evaluate: evaluates the app's body again and returns its observers.
+    /// - Parameter evaluate: a closure that evaluates the app's body again and returns the observers.
     init(_ evaluate: @escaping () -> [ChangeObserver]) {
         self.evaluate = evaluate
         observers = evaluate()
@@ -125,8 +127,8 @@ final class SceneObservation {
         guard EnvironmentValues.current.scenePhase != phase else { return }
         EnvironmentValues.current.scenePhase = phase
         let now = evaluate()
-        // If the number of observers changed, the old and new observers cannot be compared. Only the new observers are used from
-        // then on.
+        // If the number of observers changed, old and new observers cannot be compared pairwise. The new observers replace the
+        // old observers.
         if now.count == observers.count {
             for (old, new) in zip(observers, now) { new.act(ifDifferentFrom: old) }
         }

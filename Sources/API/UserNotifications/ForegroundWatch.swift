@@ -6,8 +6,9 @@ import Synchronization
 
 /// Calls the delegate for notifications whose trigger is due while a user runs the app.
 ///
-/// Shortly before its time, such a notification is held. The agent then waits for the delegate's response, as for a new
-/// notification. If this process responds late or was killed, the agent shows the notification unchanged.
+/// Shortly before the due time, this process marks the notification as held in the ledger. The agent then waits for the
+/// delegate's response, as for a new notification. If this process responds late or was killed, the agent shows the notification
+/// unchanged.
 final class ForegroundWatch: Sendable {
     static var shared: ForegroundWatch { AppRuntime.shared.part { ForegroundWatch() } }
 
@@ -22,8 +23,8 @@ final class ForegroundWatch: Sendable {
 
     private let hasBegun = Mutex(false)
 
-    /// Begins to watch: reads when the ledger changes or a notification is due soon. The delegate is not called in a process that
-    /// the agent launched, or in a test with virtual time.
+    /// Begins to watch the notifications. The process reads the ledger when the ledger changes or a notification is due soon. In
+    /// a process that the agent launched, or in a test with virtual time, this method does nothing.
     func begin(_ center: UNUserNotificationCenter) {
         guard LaunchContext.current == nil, !AppRuntime.isOnTestHost else { return }
         let isFirst = hasBegun.withLock { hasBegun in
@@ -42,7 +43,7 @@ final class ForegroundWatch: Sendable {
         var timer: Task<Void, Never>?
         let retry = ReadRetry()
         for await _ in looks {
-            // If changes of the ledger cannot be watched, the ledger is read only at the times from the clock.
+            // If the process cannot watch the ledger for changes, only the timer starts the reads.
             if token == nil { token = try? AppRuntime.shared.onCommit { due.yield() } }
             let pause = askAboutNext(center, retry) { due.yield() }
             timer?.cancel()
@@ -51,12 +52,12 @@ final class ForegroundWatch: Sendable {
         }
     }
 
-    /// - Parameter again: reads again. Called if the ledger cannot be read.
+    /// - Parameter again: a closure that reads again. It is called if the ledger cannot be read.
     /// - Returns: the number of seconds until the next read is useful.
     private static func askAboutNext(
         _ center: UNUserNotificationCenter, _ retry: ReadRetry, again: @escaping @Sendable () -> Void
     ) -> Double {
-        // Without a delegate no read is needed now. A delegate may be set later.
+        // Without a delegate, no read is needed now. The app may set a delegate later.
         guard center.delegate != nil else { return longestSleep }
         guard let coming = try? AppRuntime.shared.ledger().readAfterRing({ try $0.notificationsToCome() }) else {
             retry.failed(again: again)

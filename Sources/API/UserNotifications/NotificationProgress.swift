@@ -2,7 +2,7 @@ import BackgroundLedger
 
 /// The state of a notification, for the app that added the notification.
 package enum NotificationProgress: Sendable {
-    /// The notification was not shown yet, or the desktop's do-not-disturb mode hides the notification.
+    /// The agent has not shown the notification yet, or the desktop's do-not-disturb mode hides it.
     case waiting
     /// The notification is on the screen, or a summary on the screen contains it.
     case visible

@@ -4,8 +4,8 @@ import BackgroundRuntime
 import Foundation
 import Synchronization
 
-/// The delegate's decision about the parts of a notification that are shown. A delegate decides about notifications that arrive
-/// while a user runs the app.
+/// The delegate's decision about the parts of a notification that are shown (banner, list, sound). The delegate decides only
+/// about notifications that arrive while a user runs the app.
 ///
 /// The notification is stored before the delegate is called. If the delegate does not respond, the notification is shown unchanged.
 /// So the notification is not lost if the process ends before the response.
@@ -13,7 +13,7 @@ struct PresentationDecision: Sendable {
     let center: UNUserNotificationCenter
     let request: UNNotificationRequest
 
-    /// Returns `nil` if the delegate is not called now. ``ForegroundWatch`` handles notifications with a trigger.
+    /// Returns `nil` if the delegate does not have to decide now. ``ForegroundWatch`` handles notifications with a trigger.
     init?(adding request: UNNotificationRequest, _ center: UNUserNotificationCenter) {
         guard request.trigger == nil, LaunchContext.current == nil, center.delegate != nil else { return nil }
         self.init(request, center)

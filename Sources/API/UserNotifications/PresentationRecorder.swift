@@ -23,8 +23,7 @@ final class PresentationRecorder: Sendable {
 
     private let state = Mutex(State())
 
-    /// Returns when the response is on the disk. If the write fails temporarily, returns when ``DurableWrites`` has queued a
-    /// retry.
+    /// Waits until the response is on the disk. If the write fails temporarily, waits until ``DurableWrites`` has queued a retry.
     func record(_ identifier: String, revision: Int, _ wish: NoticePresentation) async {
         await withCheckedContinuation { whoWaits in
             let begins = state.withLock { state in
@@ -32,7 +31,7 @@ final class PresentationRecorder: Sendable {
                 defer { state.isWriting = true }
                 return !state.isWriting
             }
-            // The write runs in a Swift task, because such a task inherits the process to which it belongs.
+            // The write runs in a Swift task, because a Swift task inherits the simulated process of a test host.
             if begins { Task { self.write() } }
         }
     }
@@ -49,7 +48,7 @@ final class PresentationRecorder: Sendable {
         }
     }
 
-    /// Returns `nil` if no response waits.
+    /// Returns the responses that wait for a write, or `nil` if no response waits.
     private func next() -> [Answer]? {
         state.withLock { state in
             defer { state.answers = [] }

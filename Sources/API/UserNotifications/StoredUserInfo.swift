@@ -1,7 +1,7 @@
 import Foundation
 
-/// The `userInfo` of a notification as text for the ledger. The text is JSON, or a property list if JSON cannot contain a value (a
-/// date or bytes).
+/// Converts the `userInfo` of a notification to text for the ledger. The text is JSON. If a value is a date or bytes, which JSON
+/// cannot contain, the text is a property list.
 enum StoredUserInfo {
     private static let mark = "plist:"
 
@@ -20,7 +20,7 @@ enum StoredUserInfo {
         return mark + data.base64EncodedString()
     }
 
-    /// Returns an empty dictionary if the text cannot be read.
+    /// Returns the dictionary for a text. The dictionary is empty if the text cannot be decoded.
     static func values(of text: String) -> [AnyHashable: Any] {
         guard text.hasPrefix(mark) else {
             return (try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]) ?? [:]

@@ -16,15 +16,16 @@ public struct UNAuthorizationOptions: OptionSet, Sendable {
     public static let providesAppNotificationSettings = UNAuthorizationOptions(rawValue: 32)
     /// Quiet notifications without a permission request.
     public static let provisional = UNAuthorizationOptions(rawValue: 64)
-    /// Notifications that are read aloud. Stored, without effect. Deprecated by Apple.
+    /// Notifications that are read aloud. Apple deprecated this option. The value is stored and has no effect.
     public static let announcement = UNAuthorizationOptions(rawValue: 128)
-    /// Time-sensitive notifications. Deprecated by Apple: a level of interruption needs no permission.
+    /// Time-sensitive notifications. Apple deprecated this option, because an interruption level needs no permission.
     public static let timeSensitive = UNAuthorizationOptions(rawValue: 256)
 }
 
 /// The state of the app's permission to notify.
 public enum UNAuthorizationStatus: Int, Sendable {
-    /// The permission was not requested yet. Differs from Apple: never used, because a desktop needs no permission request.
+    /// The permission was not requested yet. Differs from Apple: this value is never used, because a desktop needs no permission
+    /// request.
     case notDetermined = 0
     /// The user switched the app's notifications off.
     case denied = 1
@@ -43,7 +44,7 @@ public struct UNNotificationPresentationOptions: OptionSet, Sendable {
     public static let badge = UNNotificationPresentationOptions(rawValue: 1)
     /// The sound.
     public static let sound = UNNotificationPresentationOptions(rawValue: 2)
-    /// The combination of ``list`` and ``banner``. Deprecated by Apple: use ``list`` and ``banner``.
+    /// The combination of ``list`` and ``banner``. Apple deprecated this option. Use ``list`` and ``banner`` instead.
     public static let alert = UNNotificationPresentationOptions(rawValue: 4)
     /// The entry in the desktop's list of notifications.
     public static let list = UNNotificationPresentationOptions(rawValue: 8)

@@ -52,7 +52,7 @@ public struct UNError: Error, Sendable, Equatable, CustomNSError, LocalizedError
     public static var attachmentCorrupt: Code { .attachmentCorrupt }
     /// The trigger has no future date.
     public static var notificationInvalidNoDate: Code { .notificationInvalidNoDate }
-    /// The notification has nothing to show, or contains a value that cannot be stored.
+    /// The notification has no text and no other content to show, or contains a value that cannot be stored.
     public static var notificationInvalidNoContent: Code { .notificationInvalidNoContent }
     /// An error of content providers. This module never throws this error.
     public static var contentProvidingObjectNotAllowed: Code { .contentProvidingObjectNotAllowed }
@@ -63,7 +63,7 @@ public struct UNError: Error, Sendable, Equatable, CustomNSError, LocalizedError
 }
 
 extension UNError.Code {
-    /// Returns whether an error has this code, so that a code can be used as a pattern: `catch
+    /// Returns whether an error has this code. A code can therefore be used as a pattern: `catch
     /// UNError.Code.notificationsNotAllowed`.
     public static func ~= (code: UNError.Code, error: any Error) -> Bool { (error as? UNError)?.code == code }
 }

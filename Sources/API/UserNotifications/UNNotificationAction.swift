@@ -54,7 +54,7 @@ open class UNNotificationAction: NSObject, NSCopying, @unchecked Sendable {  // 
     /// Returns the same object, because it is immutable.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
-    /// The button in the form that the agent shows.
+    /// The button as the agent needs it: the identifier and the label.
     var button: NoticeAction { NoticeAction(key: identifier, label: title) }
 
     open override func isEqual(_ other: Any?) -> Bool {
@@ -65,7 +65,8 @@ open class UNNotificationAction: NSObject, NSCopying, @unchecked Sendable {  // 
     open override var hash: Int { identifier.hashValue }
 }
 
-/// A button with a text field. Differs from Apple: if a desktop's notifications have no text field, the button is not shown.
+/// A button with a text field. Differs from Apple: if the desktop's notifications cannot contain a text field, the button is not
+/// shown.
 open class UNTextInputNotificationAction: UNNotificationAction, @unchecked Sendable {  // because it is immutable
     /// The label of the button that sends the text.
     public let textInputButtonTitle: String

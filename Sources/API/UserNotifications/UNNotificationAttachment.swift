@@ -5,7 +5,7 @@ import ProcessSupport
 import Spool
 
 /// The option key for the expected type of a file, a `String` such as "public.png". If the content of the file matches no known
-/// type, the attachment is not accepted. The error is `attachmentCorrupt` if the expected type is valid, or else
+/// type, the attachment is refused. The error is `attachmentCorrupt` if the expected type is a known type. Otherwise the error is
 /// `attachmentUnrecognizedType`.
 public let UNNotificationAttachmentOptionsTypeHintKey = "UNNotificationAttachmentOptionsTypeHintKey"
 /// The option key for a value that hides the picture. Differs from Apple: stored, without effect.
@@ -18,23 +18,25 @@ public let UNNotificationAttachmentOptionsThumbnailTimeKey = "UNNotificationAtta
 /// A file that belongs to a notification: a picture, a sound or a film.
 ///
 /// Differs from Apple: the file is copied and not moved when its notification is added, because it may be a file of the user. A
-/// desktop shows only the first picture, as a thumbnail. The other files are stored, and the app receives them with a response.
+/// desktop shows only the first picture, as a thumbnail. The other files are stored, and the app receives these files with the
+/// user's response.
 public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  // because it is immutable
     /// The app's name for the file.
     public let identifier: String
-    /// The location of the file. This is the app's file before the notification is added, and the copy of this file in a delivered
-    /// notification.
+    /// The location of the file. Before the app adds the notification, the URL is the location of the app's file. In a delivered
+    /// notification, the URL is the location of the copy.
     public let url: URL
     /// The type of the file, for example "public.png".
     public let type: String
 
-    /// Creates an attachment and checks only the beginning of the file. If another part of the file is damaged, the file is not
-    /// shown later.
+    /// Creates an attachment. The initializer checks only the beginning of the file. If another part of the file is damaged, the
+    /// desktop does not show the file.
     ///
     /// - Parameters:
-    ///   - identifier: the app's name for the file. If the name is empty, a name is created.
-    ///   - url: a file: PNG, JPEG, GIF or WebP to 10 MB; AIFF, WAV, MP3, M4A or Ogg to 5 MB; MPEG, MP4 or AVI to 50 MB.
-    ///   - options: values for the keys of this module.
+    ///   - identifier: the app's name for the file. If the name is empty, the initializer creates a name.
+    ///   - url: the location of a file. Pictures (PNG, JPEG, GIF, WebP) have at most 10 MB, sounds (AIFF, WAV, MP3, M4A, Ogg) at
+    ///     most 5 MB, and films (MPEG, MP4, AVI) at most 50 MB.
+    ///   - options: the values for the option keys that this module defines.
     /// - Throws: ``UNError``: `attachmentInvalidURL`, `attachmentUnrecognizedType`, `attachmentInvalidFileSize`,
     ///   `attachmentCorrupt`.
     public init(identifier: String, url: URL, options: [AnyHashable: Any]? = nil) throws {
@@ -62,7 +64,8 @@ public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  //
         super.init()
     }
 
-    /// Returns a separate copy of the file. The copy is deleted with the last reference to it, unless it is kept.
+    /// Copies the file into the spool and returns the copy. If the caller does not keep the copy, the copy is deleted when the
+    /// last reference is released.
     func taken() throws(UNError) -> (attachment: NoticeAttachment, copy: Snapshot) {
         do throws(Snapshot.Failure) {
             let copy = try Snapshot.make(of: url, in: AppRuntime.shared.directories, prefix: AppDirectories.attachmentPrefix)
@@ -86,7 +89,7 @@ private enum AttachmentFile {
         /// Returns whether a file with this beginning is of this kind.
         let begins: ([UInt8]) -> Bool
 
-        // Source of the sizes: Apple's documentation of UNNotificationAttachment.
+        // Apple's documentation of UNNotificationAttachment contains these maximum sizes.
         private static func picture(_ type: String, _ endings: Set<String>, _ begins: @escaping ([UInt8]) -> Bool) -> Kind {
             Kind(type: type, endings: endings, maximumBytes: 10_485_760, begins: begins)
         }
@@ -99,7 +102,7 @@ private enum AttachmentFile {
             Kind(type: type, endings: endings, maximumBytes: 52_428_800, begins: begins)
         }
 
-        /// All kinds, in the order in which they are checked.
+        /// All kinds of files, in the order in which the kinds are checked.
         nonisolated(unsafe) static let all: [Kind] = [  // because it is never changed
             picture("public.png", ["png"]) { $0.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) },
             picture("public.jpeg", ["jpg", "jpeg"]) { $0.starts(with: [0xFF, 0xD8, 0xFF]) },
@@ -120,7 +123,7 @@ private enum AttachmentFile {
         }
     }
 
-    /// Returns the first bytes and the size of the file. A pipe or a device is not opened.
+    /// Returns the first bytes and the size of the file. The method does not open a pipe or a device.
     static func readHead(at url: URL) throws -> (head: [UInt8], size: Int64) {
         guard url.isFileURL else { throw UNError(.attachmentInvalidURL, "\(url): is not the URL of a file") }
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: url.resolvingSymlinksInPath().path) else {

@@ -9,17 +9,18 @@ public struct UNNotificationCategoryOptions: OptionSet, Sendable, Codable {
     public static let customDismissAction = UNNotificationCategoryOptions(rawValue: 1)
     /// Notifications in a car. Stored, without effect.
     public static let allowInCarPlay = UNNotificationCategoryOptions(rawValue: 2)
-    /// The title is shown in hidden previews. Stored, without effect, because the desktop decides which previews are hidden.
+    /// The desktop shows the title even if previews are hidden. Stored, without effect, because the desktop decides which
+    /// previews are hidden.
     public static let hiddenPreviewsShowTitle = UNNotificationCategoryOptions(rawValue: 4)
-    /// The subtitle is shown in hidden previews. Stored, without effect.
+    /// The desktop shows the subtitle even if previews are hidden. Stored, without effect.
     public static let hiddenPreviewsShowSubtitle = UNNotificationCategoryOptions(rawValue: 8)
-    /// Notifications that are read aloud. Stored, without effect. Deprecated by Apple.
+    /// Notifications that are read aloud. Apple deprecated this option. The value is stored and has no effect.
     public static let allowAnnouncement = UNNotificationCategoryOptions(rawValue: 16)
 }
 
 /// The buttons of a kind of notification.
 open class UNNotificationCategory: NSObject, NSCopying, @unchecked Sendable {  // because it is immutable
-    /// The identifier of the category, which contents refer to.
+    /// The identifier of the category. The content of a notification contains this identifier.
     public let identifier: String
     /// The buttons, in their order.
     public let actions: [UNNotificationAction]
@@ -27,17 +28,17 @@ open class UNNotificationCategory: NSObject, NSCopying, @unchecked Sendable {  /
     public let intentIdentifiers: [String]
     /// Additional behavior of the notifications.
     public let options: UNNotificationCategoryOptions
-    /// The text that replaces hidden previews. Stored, without effect.
+    /// The text that is shown instead of a hidden preview. Stored, without effect.
     public let hiddenPreviewsBodyPlaceholder: String
     /// The format of a summary. Stored, without effect.
     public let categorySummaryFormat: String
 
     /// - Parameters:
-    ///   - identifier: the identifier of the category, which contents refer to.
+    ///   - identifier: the identifier of the category. The content of a notification contains this identifier.
     ///   - actions: the buttons, in their order.
     ///   - intentIdentifiers: the identifiers of Siri's intents. Stored, without effect.
-    ///   - hiddenPreviewsBodyPlaceholder: stored, without effect.
-    ///   - categorySummaryFormat: stored, without effect.
+    ///   - hiddenPreviewsBodyPlaceholder: the text instead of a hidden preview. The text is stored and has no effect.
+    ///   - categorySummaryFormat: the format of a summary. The format is stored and has no effect.
     ///   - options: additional behavior of the notifications.
     public init(
         identifier: String, actions: [UNNotificationAction], intentIdentifiers: [String],

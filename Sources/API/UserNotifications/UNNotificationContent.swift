@@ -10,7 +10,7 @@ public enum UNNotificationInterruptionLevel: UInt, Sendable {
     case critical = 3
 }
 
-/// The content of a notification. The properties are read-only. To set the properties, use ``UNMutableNotificationContent``.
+/// The content of a notification. All properties are read-only. To set properties, use ``UNMutableNotificationContent``.
 open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable {  // because apps use it as a value
     struct Fields {
         var title = ""
@@ -33,7 +33,7 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
         var withoutButtons: String?
     }
 
-    /// The fields of the content. A subclass in an app cannot write the fields.
+    /// The fields of the content. A subclass that an app declares cannot write these fields.
     fileprivate(set) var fields = Fields()
 
     public override init() { super.init() }
@@ -45,13 +45,13 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
 
     /// The title of the notification.
     open var title: String { fields.title }
-    /// The second headline, shown above the body.
+    /// The second headline. The desktop shows it above the body.
     open var subtitle: String { fields.subtitle }
     /// The text of the notification. Markup in the text is escaped, so the text is shown unchanged.
     open var body: String { fields.body }
     /// The identifier of the category that provides the buttons.
     open var categoryIdentifier: String { fields.category }
-    /// The identifier of the group of notifications that the notification belongs to.
+    /// The identifier of the notification's group. Notifications with the same identifier belong to one group.
     open var threadIdentifier: String { fields.thread }
     /// Values that the app stores with the notification. Only property-list types are allowed.
     open var userInfo: [AnyHashable: Any] { fields.userInfo }
@@ -63,22 +63,22 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
     open var badge: NSNumber? { fields.badge }
     /// The files of the notification. A desktop shows the first picture.
     open var attachments: [UNNotificationAttachment] { fields.attachments }
-    /// The identifier of the content in the app that the notification is about. Differs from Apple: stored, without effect.
+    /// The identifier of the app's content to which the notification refers. Differs from Apple: stored, without effect.
     open var targetContentIdentifier: String? { fields.target }
     /// The name of the launch image. Differs from Apple: stored, without effect.
     open var launchImageName: String { fields.launchImage }
-    /// The importance of the notification compared with other notifications of the app, 0 to 1. Differs from Apple: stored, without
+    /// The importance of the notification among the notifications of the app, from 0 to 1. Differs from Apple: stored, without
     /// effect.
     open var relevanceScore: Double { fields.relevance }
     /// The value by which a Focus of iOS selects notifications. Differs from Apple: stored, without effect.
     open var filterCriteria: String? { fields.filter }
-    /// The argument of a summary. Deprecated by Apple. Stored, without effect.
+    /// The argument of a summary. Apple deprecated this property. The value is stored and has no effect.
     open var summaryArgument: String { fields.summaryArgument }
-    /// The argument count of a summary. Deprecated by Apple. Stored, without effect.
+    /// The argument count of a summary. Apple deprecated this property. The value is stored and has no effect.
     open var summaryArgumentCount: Int { fields.summaryCount }
 
-    /// The date after which the notification is obsolete. The notification is removed from the screen at this date. If the
-    /// notification was not shown before this date, it is never shown. Beyond Apple.
+    /// The expiration date. At this date the agent removes the notification from the screen. If the agent has not shown the
+    /// notification before this date, the notification is never shown. Beyond Apple.
     open var expirationDate: Date? { fields.expiration }
 
     /// A text below the body, for example a command to type. The text is shown only on desktops without buttons in notifications.
@@ -112,7 +112,7 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
 
     /// - Parameters:
     ///   - attachments: copies of ``attachments``.
-    ///   - isShown: `true` if the content must have something to show.
+    ///   - isShown: `true` if the content must have a text or other content to show.
     /// - Throws: ``UNError`` if `userInfo` contains a value that a property list cannot hold.
     func record(_ attachments: [NoticeAttachment] = [], isShown: Bool = true) throws -> NotificationContent {
         guard let userInfo = StoredUserInfo.text(of: userInfo) else {
@@ -154,7 +154,7 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
     }
 }
 
-/// The content of a notification, with properties that can be set.
+/// The content of a notification that an app can change.
 open class UNMutableNotificationContent: UNNotificationContent, @unchecked Sendable {  // because the base class is
     open override var title: String {
         get { fields.title }

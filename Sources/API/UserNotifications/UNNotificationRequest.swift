@@ -3,22 +3,24 @@ import Foundation
 
 /// A request to show a notification. The app chooses the identifier of the request.
 public final class UNNotificationRequest: NSObject, NSCopying, @unchecked Sendable {  // because it is immutable
-    /// The app's name for the notification. A request with the same identifier replaces the notification and alerts again.
+    /// The app's name for the notification. A new request with the same identifier replaces the notification and alerts the user
+    /// again.
     public let identifier: String
     /// The content that is shown.
     public let content: UNNotificationContent
     /// The trigger that decides when the notification is shown. If `nil`, the notification is shown at once.
     public let trigger: UNNotificationTrigger?
-    /// A Boolean value that indicates whether the request has no effect if a notification with this identifier and content was
-    /// already shown. This also applies if the user closed the notification. So an app that was killed can add a notification
-    /// again, and the user sees the notification only once. Attachments are not compared. Beyond Apple.
+    /// A Boolean value that indicates whether a repeated request has no effect. If the value is `true` and a notification with
+    /// equal identifier and content was already shown, the request changes nothing, even if the user has closed the notification.
+    /// An app that was killed can therefore add a notification again, and the user sees the notification only once. Attachments
+    /// are not compared. Beyond Apple.
     public let alertsOncePerContent: Bool
 
     /// - Parameters:
-    ///   - identifier: the app's name for the notification. A request with the same identifier replaces the notification and
-    ///     alerts again.
+    ///   - identifier: the app's name for the notification. A new request with the same identifier replaces the notification and
+    ///     alerts the user again.
     ///   - content: the content that is shown. The content is copied.
-    ///   - trigger: the trigger that decides when the notification is shown. If `nil`, it is shown at once.
+    ///   - trigger: the trigger that decides when the notification is shown. If `nil`, the notification is shown at once.
     public convenience init(identifier: String, content: UNNotificationContent, trigger: UNNotificationTrigger?) {
         self.init(identifier: identifier, content: content, trigger: trigger, alertsOncePerContent: false)
     }

@@ -2,7 +2,7 @@ import Foundation
 
 /// The availability of one way to notify the user, for example sounds or badges.
 public enum UNNotificationSetting: Int, Sendable {
-    /// The desktop does not support this way.
+    /// The desktop does not support this way to notify the user.
     case notSupported = 0
     case disabled = 1
     case enabled = 2
@@ -24,8 +24,8 @@ public enum UNShowPreviewsSetting: Int, Sendable {
     case never = 2
 }
 
-/// The permissions of the user, as configured. Differs from Apple: one switch (``authorizationStatus``) applies to all ways that a
-/// desktop supports.
+/// The permissions for the app's notifications, as configured. Differs from Apple: one setting (``authorizationStatus``) applies
+/// to all ways to notify that a desktop supports.
 open class UNNotificationSettings: NSObject, @unchecked Sendable {  // because it is immutable
     /// The state of the app's permission to notify.
     public let authorizationStatus: UNAuthorizationStatus
@@ -42,9 +42,10 @@ open class UNNotificationSettings: NSObject, @unchecked Sendable {  // because i
     public var alertSetting: UNNotificationSetting { isOn }
     /// The setting for the desktop's list of notifications.
     public var notificationCenterSetting: UNNotificationSetting { isOn }
-    /// The setting for the lock screen. Always `notSupported`, because the desktop decides what the lock screen shows.
+    /// The setting for the lock screen. The value is always `notSupported`, because the desktop decides what the lock screen
+    /// shows.
     public var lockScreenSetting: UNNotificationSetting { .notSupported }
-    /// The setting for notifications in a car. A desktop does not support this way.
+    /// The setting for notifications in a car. The value is always `notSupported`, because a desktop is not in a car.
     public var carPlaySetting: UNNotificationSetting { .notSupported }
     /// The setting for critical alerts. Differs from Apple: this permission cannot be granted on a desktop. The app's settings
     /// decide which notifications are shown in quiet hours.
@@ -55,12 +56,12 @@ open class UNNotificationSettings: NSObject, @unchecked Sendable {  // because i
     public var timeSensitiveSetting: UNNotificationSetting { isOn }
     /// The setting for notifications that are collected and shown at a time of the day.
     public var scheduledDeliverySetting: UNNotificationSetting { .notSupported }
-    /// The setting for messages of other people.
+    /// The setting for messages that other people send.
     public var directMessagesSetting: UNNotificationSetting { .notSupported }
-    /// The alert style. `.none` if the user switched the notifications off, or else `.banner`. The notification server decides the
-    /// real style.
+    /// The alert style: `.none` if the user switched the notifications off, otherwise `.banner`. The notification server decides
+    /// how a notification really looks.
     public var alertStyle: UNAlertStyle { authorizationStatus == .authorized ? .banner : .none }
-    /// The setting for previews. Always `.always`, because the desktop decides what the lock screen shows.
+    /// The setting for previews. The value is always `.always`, because the desktop decides what the lock screen shows.
     public var showPreviewsSetting: UNShowPreviewsSetting { .always }
     /// A Boolean value that is always `false`, because desktops do not offer a link to the app's settings.
     public var providesAppNotificationSettings: Bool { false }

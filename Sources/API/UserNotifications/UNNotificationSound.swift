@@ -11,14 +11,15 @@ public struct UNNotificationSoundName: RawRepresentable, Hashable, Sendable {
     public init(_ rawValue: String) { self.rawValue = rawValue }
 }
 
-/// A sound. Differs from Apple: a name without an extension is a name in the freedesktop sound theme, and the desktop sets the
-/// volume.
+/// A sound of a notification. Differs from Apple: a name without an extension is a name in the freedesktop sound theme. The
+/// desktop sets the volume.
 open class UNNotificationSound: NSObject, @unchecked Sendable {  // because it is immutable
     let name: String
 
-    /// Creates a sound from a name in the desktop's theme, or from a file. If the theme does not have the name, no sound is played.
-    /// A file is a path, or a name with an extension ("ping.oga") in the app's bundle or in the bundle of one of its targets. If
-    /// the file does not exist, the default sound is used, as on iOS. The desktop decides which file formats it plays.
+    /// Creates a sound from a name in the desktop's theme, or from a file. If the theme does not contain the name, the desktop
+    /// plays no sound. To use a file, pass a path, or a file name with an extension ("ping.oga"). A file name is searched in the
+    /// app's bundle and in the bundles of the app's targets. If the file does not exist, the default sound is used, as on iOS.
+    /// The desktop decides which file formats can be played.
     public init(named name: UNNotificationSoundName) { self.name = name.rawValue }
 
     /// The sound of a new message.
@@ -47,7 +48,7 @@ open class UNNotificationSound: NSObject, @unchecked Sendable {  // because it i
     var file: String? {
         guard NotificationContent.isSoundFile(name) else { return nil }
         if name.hasPrefix("/") { return FileManager.default.fileExists(atPath: name) ? name : nil }
-        // A name with a slash is refused, because it could leave the folder.
+        // A relative path with a slash is refused, because it could lead to a file outside the bundle.
         guard !name.contains("/"), let folder = Bundle.main.resourceURL else { return nil }
         let entries = (try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)) ?? []
         let places = [folder] + entries.filter { ["resources", "bundle"].contains($0.pathExtension) }

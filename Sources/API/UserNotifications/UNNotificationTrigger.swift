@@ -10,7 +10,7 @@ open class UNNotificationTrigger: NSObject, NSCopying, @unchecked Sendable {  //
 
     init(repeats: Bool) { self.repeats = repeats }
 
-    /// The rule of the trigger, or `nil` for an event that does not exist on a desktop.
+    /// The rule of the trigger, or `nil` for a trigger that does not exist on a desktop (a region or a push).
     var rule: NoticeTrigger? { nil }
 
     /// Returns the same object, because it is immutable.
@@ -32,12 +32,13 @@ open class UNNotificationTrigger: NSObject, NSCopying, @unchecked Sendable {  //
     fileprivate func nextDate() -> Date? { rule?.next(after: AppRuntime.shared.now, zone: AppRuntime.shared.zone) }
 }
 
-/// A trigger that shows a notification a number of seconds after it is added, and then repeatedly if the trigger repeats.
+/// A trigger that shows a notification a number of seconds after the app adds the notification. If the trigger repeats, the
+/// notification is shown again after each interval.
 ///
 /// If the computer was off at the time of a notification, the notification is shown when the computer is on again. If several times
 /// were missed, the notification is shown once.
 public final class UNTimeIntervalNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because it is immutable
-    /// The number of seconds between the adding of the notification and its first showing, and between two showings.
+    /// The number of seconds until the notification is shown, and the number of seconds between two repetitions.
     public let timeInterval: TimeInterval
 
     /// - Precondition: The interval is more than 0 s, and at least 60 s if the trigger repeats.
@@ -54,35 +55,39 @@ public final class UNTimeIntervalNotificationTrigger: UNNotificationTrigger, @un
     override var rule: NoticeTrigger? { .interval(timeInterval, repeats: repeats) }
 }
 
-/// A trigger that shows a notification when the local clock matches date components, and then at each match if the trigger repeats.
+/// A trigger that shows a notification when the local time matches date components. If the trigger repeats, the notification is
+/// shown at each match.
 ///
-/// The trigger is a rule and not a fixed date. The next date is computed again when the time zone or the clock changes, unless the
-/// components contain a time zone. If a clock change skips a time, the notification is shown at the end of the change. If a time
-/// occurs twice, the notification is shown at the first time. If the computer was off at the time of a notification, the
-/// notification is shown when the computer is on again. If several times were missed, the notification is shown once.
+/// The trigger is a rule and not a fixed date. The next date is computed again when the time zone or the clock changes, unless
+/// the components contain a time zone. If a change to daylight saving time skips a matching time, the notification is shown at
+/// the end of the skipped period. If a matching time occurs twice, the notification is shown at the first of the two times. If
+/// the computer was off at the time of a notification, the notification is shown when the computer is on again. If several times
+/// were missed, the notification is shown once.
 public final class UNCalendarNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because it is immutable
     /// The components to match. Components without a value are not compared.
     public let dateComponents: DateComponents
 
-    /// Creates a trigger. If no date matches the components, a request with the trigger is refused when it is added.
+    /// Creates a trigger. If no future date matches the components, the notification center refuses a request with this trigger.
     public init(dateMatching dateComponents: DateComponents, repeats: Bool) {
         self.dateComponents = dateComponents
         super.init(repeats: repeats)
     }
 
-    /// Returns the next date that matches, or `nil` if no date matches. If no date matches, a request with this trigger is refused.
+    /// Returns the next date that matches, or `nil` if no date matches. If no date matches, the notification center refuses a
+    /// request with this trigger.
     public func nextTriggerDate() -> Date? { nextDate() }
 
     override var rule: NoticeTrigger? { .calendar(dateComponents, repeats: repeats) }
 }
 
-/// A trigger that shows a notification in a region. Declared so that code compiles. Differs from Apple: a request with this trigger
-/// is refused, because desktops do not report when the user enters or leaves a region.
+/// A trigger that shows a notification in a region. The declaration exists only so that code for iOS compiles. Differs from
+/// Apple: the notification center refuses a request with this trigger, because desktops do not report when the user enters or
+/// leaves a region.
 public final class UNLocationNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because it is immutable
     /// Creates a trigger from any region object.
     public init(region: AnyObject, repeats: Bool) { super.init(repeats: repeats) }
 }
 
-/// A trigger for a notification that a server sent. Declared so that code compiles. Differs from Apple: push notifications do not
-/// exist here.
+/// A trigger for a notification that a server sent. Declared so that code compiles. Differs from Apple: this module does not
+/// support push notifications.
 public final class UNPushNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {}  // because it is immutable

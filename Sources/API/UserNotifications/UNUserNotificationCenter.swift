@@ -4,8 +4,8 @@ import BackgroundRuntime
 @_exported import Foundation
 import Synchronization
 
-/// The notification center of an app. The app's agent shows the notifications. The notifications and their buttons remain after
-/// this process ends.
+/// The notification center of an app. The app's agent shows the notifications. The notifications and buttons also work after this
+/// process has ended.
 public final class UNUserNotificationCenter: NSObject, Sendable {
     private static var shared: UNUserNotificationCenter { AppRuntime.shared.part { UNUserNotificationCenter() } }
 
@@ -25,8 +25,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     /// The single notification center of this app.
     public static func current() -> UNUserNotificationCenter { shared }
 
-    /// The delegate that receives responses. The reference is weak. Set the delegate before the app's `body` is evaluated, because
-    /// a launch for a response calls the delegate at once.
+    /// The delegate that receives responses. The reference is weak. Set the delegate before the app's `body` is evaluated,
+    /// because a process that is launched for a response calls the delegate at once.
     public var delegate: (any UNUserNotificationCenterDelegate)? {
         get { held.withLock { $0.delegate } }
         set {
@@ -37,7 +37,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     }
 
     /// Returns `true` unless the user switched the app's notifications off. Differs from Apple: the user is not asked.
-    /// - Throws: nothing. The signature is Apple's.
+    /// - Throws: nothing. The method is marked `throws` only because Apple's method is.
     public func requestAuthorization(options: UNAuthorizationOptions = []) async throws -> Bool {
         await notificationSettings().authorizationStatus == .authorized
     }
@@ -49,15 +49,16 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         OutstandingCalls.shared.run { completionHandler(self.settingsNow().authorizationStatus == .authorized, nil) }
     }
 
-    /// Returns the permissions of the user, as configured.
+    /// Returns the permissions for the app's notifications, as configured.
     public func notificationSettings() async -> UNNotificationSettings { settingsNow() }
 
-    /// Calls the handler on a background queue with the permissions of the user.
+    /// Calls the handler on a background queue with the permissions for the app's notifications.
     @preconcurrency public func getNotificationSettings(completionHandler: @escaping @Sendable (UNNotificationSettings) -> Void) {
         OutstandingCalls.shared.run { completionHandler(self.settingsNow()) }
     }
 
-    /// A Boolean value that is always `false`, because desktops do not draw an app's own content.
+    /// A Boolean value that indicates whether an app can draw the content of a notification. The value is always `false`, because
+    /// desktops do not support this.
     public var supportsContentExtensions: Bool { false }
 
     private func settingsNow() -> UNNotificationSettings {
@@ -70,9 +71,9 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     /// Stores a notification. The agent shows the notification when it is due and a notification server is available.
     ///
-    /// A request with the same identifier replaces the earlier notification, also on the screen, and alerts again, except with
-    /// ``UNNotificationRequest/alertsOncePerContent``. If the earlier notification was not shown yet, only the new notification is
-    /// shown.
+    /// A request with the same identifier replaces the earlier notification, also on the screen, and alerts the user again.
+    /// ``UNNotificationRequest/alertsOncePerContent`` can prevent the second alert. If the earlier notification was not shown
+    /// yet, only the new notification is shown.
     /// - Throws: ``UNError``.
     public func add(_ request: UNNotificationRequest) async throws {
         let question = PresentationDecision(adding: request, self)
@@ -81,7 +82,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         await PresentationRecorder.shared.record(request.identifier, revision: revision, await question.answer())
     }
 
-    /// Adds a notification and calls the handler before this method returns, with the error or `nil`.
+    /// Adds a notification and calls the handler with the error, or with `nil`. The handler is called before this method returns.
     @preconcurrency public func add(
         _ request: UNNotificationRequest, withCompletionHandler completion: (@Sendable ((any Error)?) -> Void)? = nil
     ) {
@@ -104,7 +105,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     }
 
     /// - Parameter asks: `true` if the notification waits for the delegate's response.
-    /// - Returns: the revision of the notification, or `nil` if the content was shown before and the request has no effect.
+    /// - Returns: the revision of the notification, or `nil` if the request has no effect because equal content was shown before.
     private func addNow(_ request: UNNotificationRequest, asks: Bool) throws -> Int? {
         let now = AppRuntime.shared.now
         let schedule = try Self.schedule(of: request.trigger, now: now)
@@ -119,15 +120,15 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         return revision
     }
 
-    /// Copies the files of the content, and commits.
+    /// Copies the files of the content into the spool, and commits the content to the ledger.
     ///
-    /// - Parameter body: returns `true` if this content and its files are kept.
+    /// - Parameter body: a closure that writes the content and returns `true` if the ledger needs the content's files.
     private func write(
         _ content: UNNotificationContent, _ body: (LedgerTransaction, NotificationContent) throws -> Bool
     ) throws {
         try UnsavedWork.current.run {
             let files = try content.attachments.map { try $0.taken() }
-            // Copies that are not kept are deleted when `files` is released.
+            // A copy that is not kept is deleted when `files` is released.
             let record = try content.record(files.map(\.attachment))
             do {
                 try AppRuntime.shared.commit(beforeStart: { isKept in if isKept { for file in files { file.copy.keep() } } }) {
@@ -152,13 +153,14 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         return schedule
     }
 
-    /// Changes the content of a notification that is on the screen or waits, without an alert. Beyond Apple: on iOS, a second `add`
-    /// alerts again.
+    /// Changes the content of a notification that is on the screen or waits. The user is not alerted. Apple's API has no
+    /// equivalent: on iOS, a second `add` alerts the user again.
     ///
     /// - Parameters:
-    ///   - identifier: the identifier of the request. If the notification was not added, or was withdrawn, nothing happens.
-    ///   - change: receives the current content, and returns the new content or `nil` for no change. The closure is also called if
-    ///     the user closed the notification. In this case the new content is not shown.
+    ///   - identifier: the identifier of the request. If the notification was not added, or was withdrawn, the method does
+    ///     nothing.
+    ///   - change: a closure that receives the current content, and returns the new content or `nil` for no change. The closure
+    ///     is also called if the user has closed the notification, but then the new content is not shown.
     /// - Throws: ``UNError``, or the error that `change` throws.
     public func updateNotification(
         withIdentifier identifier: String, _ change: (UNNotificationContent) throws -> UNNotificationContent?
@@ -177,13 +179,13 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     // MARK: Lists
 
-    /// Returns the requests that wait for their time, or for a notification server.
+    /// Returns the requests of notifications that are not due yet, or that wait for a notification server.
     public func pendingNotificationRequests() async -> [UNNotificationRequest] {
         list(\.willBeShown).map(UNNotificationRequest.init)
     }
 
-    /// Returns the notifications that were shown and that the user has not pressed or closed. This includes notifications that the
-    /// notification server has removed from the screen.
+    /// Returns the notifications that were shown and that the user has not pressed or closed. Notifications that the notification
+    /// server has removed from the screen are included.
     public func deliveredNotifications() async -> [UNNotification] { deliveredNow() }
 
     private func deliveredNow() -> [UNNotification] {
@@ -213,15 +215,15 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         OutstandingCalls.shared.run { completionHandler(self.deliveredNow()) }
     }
 
-    /// Removes notifications that were not shown yet, and the next showings of notifications that repeat. If the removal cannot be
-    /// stored now, it is stored later.
+    /// Removes notifications that were not shown yet, and future repetitions of notifications. If the ledger cannot be written
+    /// now, the removal is written later.
     public func removePendingNotificationRequests(withIdentifiers identifiers: [String]) { removePending(identifiers) }
 
-    /// Removes all notifications that were not shown yet, and the next showings of notifications that repeat.
+    /// Removes all notifications that were not shown yet, and all future repetitions of notifications.
     public func removeAllPendingNotificationRequests() { removePending(nil) }
 
-    /// Removes notifications from the screen. The content of a notification that the user has closed is deleted, so that a new
-    /// request with ``UNNotificationRequest/alertsOncePerContent`` alerts again.
+    /// Removes notifications from the screen. If the user has closed a notification, the stored content is deleted, so that a new
+    /// request with ``UNNotificationRequest/alertsOncePerContent`` alerts the user again.
     public func removeDeliveredNotifications(withIdentifiers identifiers: [String]) {
         removeDelivered(identifiers)
     }
@@ -235,8 +237,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     }
 
     private func removePending(_ identifiers: [String]?) {
-        // The removal includes a notification that was passed to a notification server and counts as delivered. If the agent that
-        // passed the notification was killed, the notification waits again.
+        // The removal also includes a notification that an agent has passed to a notification server and that counts as
+        // delivered. If this agent was killed, the notification waits again.
         remove(identifiers, { $0.life.isUnreported || $0.schedule?.next != nil }) { try $0.cancelComing($1, now: $2) }
     }
 
@@ -254,7 +256,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
             guard let identifiers else { return try transaction.notifications().filter { !$0.isAgents && isWanted($0) } }
             return try Set(identifiers).compactMap { try transaction.notification($0) }.filter(isWanted)
         }
-        // Without a match nothing is written, because a write sends a change notification and starts an agent.
+        // If no notification matches, the ledger is not written, because a write sends a change notification and starts an agent.
         if DurableWrites.shared.flush() == nil, let found = try? AppRuntime.shared.ledger().read(wanted), found.isEmpty {
             return
         }
@@ -266,11 +268,11 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     // MARK: Categories
 
-    /// Sets the buttons of this app's notifications, by category. The categories are stored, because the agent needs the buttons
-    /// after this process ended.
+    /// Sets the categories of this app's notifications. A category contains buttons. The ledger stores the categories, because
+    /// the agent needs the buttons after this process has ended.
     public func setNotificationCategories(_ categories: Set<UNNotificationCategory>) {
-        // Apps set their categories at every start. Only changes are written, so that an unchanged set sends no change notification
-        // and starts no agent.
+        // Apps set their categories at every start. An unchanged set is not written, because a write sends a change notification
+        // and starts an agent.
         let wanted = categories.map { category in
             let details = (try? JSONEncoder.sorted.encode(category.stored)).map { String(decoding: $0, as: UTF8.self) }
             return (category.identifier, category.actions.map(\.button), details)
@@ -283,10 +285,10 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         }
     }
 
-    /// Returns the categories that were set last.
+    /// Returns the categories that the app set last.
     public func notificationCategories() async -> Set<UNNotificationCategory> { categoriesNow() }
 
-    /// Calls the handler on a background queue with the categories that were set last.
+    /// Calls the handler on a background queue with the categories that the app set last.
     @preconcurrency public func getNotificationCategories(
         completionHandler: @escaping @Sendable (Set<UNNotificationCategory>) -> Void
     ) {
@@ -294,7 +296,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     }
 
     private func categoriesNow() -> Set<UNNotificationCategory> {
-        // The read is retried for a long time, because an app that adds a category sets all categories again.
+        // The read is retried for a long time, because many apps read all categories, add one category, and then set all
+        // categories again.
         let found = AppRuntime.shared.read("the categories of notifications", for: AppRuntime.listReadTimeout) {
             try $0.categoryDetails()
         }
@@ -307,7 +310,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     /// Sets the number on the app's icon, or removes the number if the value is 0. Differs from Apple: only docks that support
     /// Unity's launcher API show the number.
-    /// - Throws: ``UNError``: `badgeInputInvalid` if the number is below 0, `notificationsNotAllowed` if it cannot be written.
+    /// - Throws: ``UNError``: `badgeInputInvalid` if the number is below 0, `notificationsNotAllowed` if the number cannot be
+    ///   stored.
     public func setBadgeCount(_ newBadgeCount: Int) async throws { try setBadge(newBadgeCount) }
 
     /// Sets the number on the app's icon and calls the handler on a background queue.
@@ -334,7 +338,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     // MARK: Responses
 
-    /// Returns `nil` if no delegate is set. A scene of the app may handle the response.
+    /// Passes the responses to the delegate. Returns `nil` if no delegate is set, because a scene of the app may handle the
+    /// responses.
     private func deliverResponses(notification identifier: String) async -> Bool? {
         let isTest = identifier == NotificationRecord.testIdentifier
         guard isTest || delegate != nil else { return nil }
@@ -344,7 +349,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
             }
             defer { LaunchContext.current?.acknowledgeAtEnd(acknowledge) }
             guard !isTest, let delegate else { continue }
-            // The row may have been deleted or replaced by now. The trigger is included if the row still exists.
+            // The row of the notification may have been deleted or replaced. The trigger is included only if the row still
+            // exists.
             let row = AppRuntime.shared.read("a notification", { try $0.notification(record.notification) }) ?? nil
             let trigger = row?.schedule.map { UNNotificationTrigger.make(from: $0.trigger) }
             let request = UNNotificationRequest(
@@ -359,7 +365,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
             LaunchContext.current?.stay { for await _ in returned {} }
             await withCheckedContinuation { continuation in
                 let once = Once { continuation.resume() }
-                // Called on the main thread, as on iOS, because the delegates of apps are isolated to the main thread.
+                // The delegate is called on the main thread, as on iOS, because delegates of apps are often isolated to the main
+                // actor.
                 let block = WorkContext().block {
                     HandledDelivery.$current.withValue(HandledDelivery(acknowledge)) {
                         receiver.userNotificationCenter(self, didReceive: response) { once.run() }
