@@ -4,8 +4,8 @@ import BackgroundRuntime
 import Foundation
 import Synchronization
 
-/// The delegate's decision about the parts of a notification that are shown (banner, list, sound). The delegate decides only
-/// about notifications that arrive while a user runs the app.
+/// The delegate's decision about the parts of a notification that are shown (banner, list, sound and badge). The delegate decides
+/// only about notifications that arrive while a user runs the app.
 ///
 /// The notification is stored before the delegate is called. If the delegate does not respond, the notification is shown unchanged.
 /// So the notification is not lost if the process ends before the response.

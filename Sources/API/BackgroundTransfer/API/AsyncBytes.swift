@@ -3,11 +3,11 @@ import FoundationNetworking
 import Synchronization
 
 extension URLSession {
-    /// The bytes of a response, in the order in which they arrive. If the app reads slowly, the server has to wait. If the task
-    /// fails, the sequence throws the task's error.
+    /// The bytes of a response, in the order in which they arrive. If the app reads slowly, the connection makes the server wait.
+    /// If the task fails, the sequence throws the task's error.
     ///
-    /// Differs from Apple: the bytes can be read only once. A second loop over the same value receives the bytes that the first
-    /// loop did not read.
+    /// Differs from Apple: the app can read the bytes only once. A second loop over the same value receives only the bytes that
+    /// the first loop did not read.
     public struct AsyncBytes: AsyncSequence, Sendable {
         /// A byte.
         public typealias Element = UInt8
@@ -26,7 +26,7 @@ extension URLSession {
         /// Returns an iterator that continues after the last byte that was read.
         public func makeAsyncIterator() -> Iterator { Iterator(reader) }
 
-        /// Cancels the task when the last reader is released.
+        /// A reader of the bytes. When the last reference is released, the task is cancelled.
         final class Reader: Sendable {
             let task: URLSessionDataTask
             let feed: ByteFeed
@@ -45,7 +45,7 @@ extension URLSession {
             init(_ reader: Reader) { self.reader = reader }
 
             /// Returns the next byte, or `nil` if the response is complete.
-            /// - Throws: `URLError`; `.cancelled` when the task or the awaiting task is cancelled.
+            /// - Throws: `URLError`. The code is `.cancelled` if the task or the awaiting task is cancelled.
             public mutating func next() async throws -> UInt8? {
                 while position == piece.count {
                     let reader = reader
@@ -59,14 +59,14 @@ extension URLSession {
             }
         }
 
-        /// The lines of a UTF-8 text. A line ends with a line feed, or with a carriage return and a line feed. These characters are
-        /// not part of the line.
+        /// The lines of a UTF-8 text. A line ends with a line feed, or with a carriage return and a line feed. The line does not
+        /// contain these characters.
         public var lines: AsyncLines { AsyncLines(bytes: self) }
     }
 
     /// The lines of a response.
     public struct AsyncLines: AsyncSequence, Sendable {
-        /// A line, without its end.
+        /// A line, without the characters that end the line.
         public typealias Element = String
         /// A `URLError`.
         public typealias Failure = any Error
@@ -81,7 +81,7 @@ extension URLSession {
             var bytes: AsyncBytes.Iterator
 
             /// Returns the next line, or `nil` after the last line.
-            /// - Throws: `URLError`, for the same reasons as the iterator of the bytes.
+            /// - Throws: `URLError`, for the same reasons as the iterator over the bytes.
             public mutating func next() async throws -> String? {
                 var line: [UInt8] = []
                 while let byte = try await bytes.next() {
@@ -103,19 +103,19 @@ final class ByteFeed: Sendable {
     private static let limit = 1 << 20
 
     private struct State {
-        /// The unread bytes. Pieces that arrive before they are requested are joined.
+        /// The unread bytes. Pieces of data that arrive before the reader requests them are joined.
         var waiting = Data()
         var end: Result<Void, URLError>?
         var response: URLResponse?
         var head: CheckedContinuation<URLResponse, any Error>?
-        /// The waiting readers, in the order of their calls.
+        /// The continuations of the waiting readers, in the order of the calls.
         var readers: [CheckedContinuation<Data?, any Error>] = []
         var continueWork: @Sendable () -> Void = {}
     }
 
     private let state = Mutex(State())
 
-    /// - Parameter continueWork: continues a transfer that waits for room.
+    /// - Parameter continueWork: a closure that continues a transfer that waits for room in the buffer.
     func onRoom(_ continueWork: @escaping @Sendable () -> Void) { state.withLock { $0.continueWork = continueWork } }
 
     var isFull: Bool { waitingCount > Self.limit }
@@ -169,8 +169,8 @@ final class ByteFeed: Sendable {
         }
     }
 
-    /// Returns the bytes that arrived since the last call. Bytes that arrived before an error are returned before the error is
-    /// thrown.
+    /// Returns the bytes that arrived since the last call. If bytes arrived before an error, the bytes are returned first, and
+    /// the next call throws the error.
     func next() async throws -> Data? {
         try await withCheckedThrowingContinuation { waiting in
             let (known, continueWork) = state.withLock { state -> (Result<Data?, any Error>?, (@Sendable () -> Void)?) in

@@ -1,48 +1,51 @@
 import Foundation
 import FoundationNetworking
 
-// The async methods without a delegate parameter, because a protocol of the app may declare them with these names.
+// The async methods without a delegate parameter. An app's protocol may declare these methods, and a method with a default
+// argument would not satisfy the protocol.
 extension URLSession {
-    /// Returns the complete response, for any HTTP status.
+    /// Sends a request and returns the complete response, for any HTTP status.
     ///
-    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
+    /// - Throws: `URLError`. The code is `.cancelled` if the awaiting task is cancelled.
     public func data(for request: URLRequest) async throws -> (Data, URLResponse) { try await data(for: request, delegate: nil) }
 
-    /// Returns the complete response, for any HTTP status.
+    /// Sends a request and returns the complete response, for any HTTP status.
     ///
-    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
+    /// - Throws: `URLError`. The code is `.cancelled` if the awaiting task is cancelled.
     public func data(from url: URL) async throws -> (Data, URLResponse) { try await data(from: url, delegate: nil) }
 
-    /// Returns the complete response in a file, for any HTTP status. The file is in the temporary folder and belongs to the caller.
+    /// Sends a request and returns the complete response in a file, for any HTTP status. The file is in the temporary folder, and
+    /// the caller owns the file.
     ///
-    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
+    /// - Throws: `URLError`. The code is `.cancelled` if the awaiting task is cancelled.
     public func download(for request: URLRequest) async throws -> (URL, URLResponse) {
         try await download(for: request, delegate: nil)
     }
 
-    /// Returns the complete response in a file, for any HTTP status. The file is in the temporary folder and belongs to the caller.
+    /// Sends a request and returns the complete response in a file, for any HTTP status. The file is in the temporary folder, and
+    /// the caller owns the file.
     ///
-    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
+    /// - Throws: `URLError`. The code is `.cancelled` if the awaiting task is cancelled.
     public func download(from url: URL) async throws -> (URL, URLResponse) { try await download(from: url, delegate: nil) }
 
     /// Sends a file and returns the response, for any HTTP status.
     ///
-    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
+    /// - Throws: `URLError`. The code is `.cancelled` if the awaiting task is cancelled.
     public func upload(for request: URLRequest, fromFile file: URL) async throws -> (Data, URLResponse) {
         try await upload(for: request, fromFile: file, delegate: nil)
     }
 
     /// Sends bytes and returns the response, for any HTTP status.
     ///
-    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
+    /// - Throws: `URLError`. The code is `.cancelled` if the awaiting task is cancelled.
     public func upload(for request: URLRequest, from bodyData: Data) async throws -> (Data, URLResponse) {
         try await upload(for: request, from: bodyData, delegate: nil)
     }
 }
 
-// Tasks of other kinds than data, download and upload.
+// The creation of stream tasks and web socket tasks.
 extension URLSession {
-    /// Makes a task that fails with `URLError.unsupportedURL`, because stream tasks are not supported.
+    /// Creates a task that fails with `URLError.unsupportedURL`, because this module does not support stream tasks.
     public func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask {
         let task = URLSessionStreamTask(session: self, request: nil)
         task.facts.withLock { $0.error = URLError(.unsupportedURL, userInfo: URLSessionStreamTask.leftOut) }
@@ -50,10 +53,10 @@ extension URLSession {
         return task
     }
 
-    /// Makes a task for a web socket. The scheme of the address is `ws` or `wss`.
+    /// Creates a task for a web socket. The address has the scheme `ws` or `wss`.
     public func webSocketTask(with url: URL) -> URLSessionWebSocketTask { webSocketTask(with: URLRequest(url: url)) }
 
-    /// Makes a task for a web socket with one of several subprotocols.
+    /// Creates a task for a web socket, for which the server chooses one of several subprotocols.
     ///
     /// - Parameters:
     ///   - url: an address with the scheme `ws` or `wss`.
@@ -66,7 +69,7 @@ extension URLSession {
         return webSocketTask(with: request)
     }
 
-    /// Makes a task for a web socket. The handshake has the headers of the request, for example `Sec-WebSocket-Protocol`.
+    /// Creates a task for a web socket. The handshake contains the headers of the request, for example `Sec-WebSocket-Protocol`.
     public func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask {
         let task = URLSessionWebSocketTask(session: self, request: request)
         if !(engine is OrdinarySession) {
@@ -83,7 +86,7 @@ extension URLSession {
 }
 
 extension URLSession {
-    /// Returns the session's delegate if `asked` is the task's own delegate, which does not implement the method.
+    /// Returns the session's delegate, if `asked` is the task's own delegate and this delegate does not implement the method.
     func delegate(
         of task: URLSessionTask, after asked: any URLSessionTaskDelegate
     ) -> (any URLSessionTaskDelegate)? {

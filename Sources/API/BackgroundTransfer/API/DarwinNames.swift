@@ -1,49 +1,50 @@
 import Foundation
 import FoundationNetworking
 
-// Names that code for iOS uses and that Foundation on Linux lacks or marks as unavailable.
+// Symbols that code for iOS uses. Foundation on Linux does not have these symbols, or marks them as unavailable.
 
-/// The authentication method of a challenge about a server's certificate. Declared so that delegates compile. Certificates are
-/// always verified. Delegates are never called with this method, so a delegate cannot pin certificates.
+/// The authentication method of a challenge about a server's certificate. Declared so that delegates compile. The system always
+/// verifies certificates, and delegates are never called with this authentication method. So a delegate cannot pin certificates.
 public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
 /// The authentication method of a challenge for a client certificate. Declared so that delegates compile. Differs from Apple:
-/// delegates are never called with this method.
+/// delegates are never called with this authentication method.
 public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMethodClientCertificate"
 
-/// The key of the resume data of a failed upload. Declared so that code compiles. Differs from Apple: no error has this key,
-/// because uploads give no resume data.
+/// The key of the resume data of a failed upload. Declared so that code compiles. Differs from Apple: no error contains this key,
+/// because uploads do not provide resume data.
 public let NSURLSessionUploadTaskResumeData = "NSURLSessionUploadTaskResumeData"
-/// The key of the reason why a network could not be used. Declared so that code compiles. Differs from Apple: no error has this
-/// key. See `URLError.networkUnavailableReason`.
+/// The key of the reason why a network could not be used. Declared so that code compiles. Differs from Apple: no error contains
+/// this key (see `URLError.networkUnavailableReason`).
 public let NSURLErrorNetworkUnavailableReasonKey = "NSURLErrorNetworkUnavailableReasonKey"
 
-/// The trust evaluation of a server's certificate. Declared so that delegates compile. The type has no instances.
+/// The trust evaluation of a server's certificate. The declaration exists only so that delegates for iOS compile. No instance of
+/// the type exists.
 public final class SecTrust: Sendable {
     private init() {}
 }
 
 extension URLProtectionSpace {
-    /// The certificate to evaluate. Differs from Apple: always `nil`. Certificates are always verified, and delegates are not
-    /// called about certificates.
+    /// The certificate to evaluate. Differs from Apple: the value is always `nil`, because the system verifies every certificate
+    /// and never asks a delegate.
     public var serverTrust: SecTrust? { nil }
 }
 
 extension URLCredential {
-    /// Creates a credential that trusts a server. An app cannot call this initializer, because the type ``SecTrust`` has no
-    /// instances.
+    /// Creates a credential that trusts a server. An app cannot call this initializer, because no instance of ``SecTrust``
+    /// exists.
     public convenience init(trust: SecTrust) { self.init(user: "", password: "", persistence: .none) }
 }
 
 extension URLRequest {
-    /// A Boolean value that indicates whether the request is allowed to use a network that costs money per byte. Background
-    /// sessions only. The configuration must also allow this.
+    /// A Boolean value that indicates whether the request is allowed to use a network that costs money per byte. The value has an
+    /// effect only in background sessions. The session's configuration must also allow such a network.
     public var allowsExpensiveNetworkAccess: Bool {
         get { !marks.contains("no-expensive") }
         set { set("no-expensive", !newValue) }
     }
 
-    /// A Boolean value that indicates whether the request is allowed to use a network that the user marked as metered. Background
-    /// sessions only. The configuration must also allow this.
+    /// A Boolean value that indicates whether the request is allowed to use a network that the user marked as metered. The value
+    /// has an effect only in background sessions. The session's configuration must also allow such a network.
     public var allowsConstrainedNetworkAccess: Bool {
         get { !marks.contains("no-constrained") }
         set { set("no-constrained", !newValue) }
@@ -69,23 +70,23 @@ extension URLRequest {
         set { set("ultra-constrained", newValue) }
     }
 
-    /// The party that requested an address.
+    /// The origin of a request: the app's author or the user.
     public enum Attribution: UInt, Sendable {
-        /// The app's author.
+        /// The app's author chose the address.
         case developer = 0
         /// The user of the app.
         case user = 1
     }
 
-    /// The party that requested the address, for the system's privacy report. Stored, without effect, because Linux has no such
-    /// report.
+    /// The origin of the request, for the privacy report of iOS. The value is stored and has no effect, because Linux has no
+    /// privacy report.
     public var attribution: Attribution {
         get { marks.contains("user") ? .user : .developer }
         set { set("user", newValue == .user) }
     }
 
-    /// The name of a header that stores these properties, because Foundation's request has no other place. The header is never
-    /// sent.
+    /// The name of the header in which these properties are stored, because Foundation's request type has no other field for
+    /// them. The header is never sent.
     static let marksHeader = "URLRequest-Marks"
 
     private var marks: Set<String> {
@@ -100,12 +101,12 @@ extension URLRequest {
 }
 
 extension URLRequest.NetworkServiceType {
-    /// Data that the user waits for. Differs from Apple: the same as `.default`. The service type of the traffic has no effect
-    /// here.
+    /// Data that the user waits for. Differs from Apple: the value is equal to `.default`, because the service type has no effect
+    /// on Linux.
     public static var responsiveData: Self { .default }
-    /// Audio and video streams. Differs from Apple: the same as `.default`.
+    /// Audio and video streams. Differs from Apple: the value is equal to `.default`.
     public static var avStreaming: Self { .default }
-    /// Audio and video in which the user takes part, for example calls. Differs from Apple: the same as `.default`.
+    /// Audio and video of a conversation, for example of a call. Differs from Apple: the value is equal to `.default`.
     public static var responsiveAV: Self { .default }
 }
 
@@ -124,17 +125,17 @@ extension URLError {
         case insufficientSystemResources = 2
     }
 
-    /// The reason why the network could not be used. Differs from Apple: always `nil`, because a transfer that is not allowed to
-    /// use the current network waits for another network.
+    /// The reason why the network could not be used. Differs from Apple: the value is always `nil`, because a transfer waits if
+    /// it is not allowed to use the current network.
     public var networkUnavailableReason: NetworkUnavailableReason? { nil }
 
-    /// The reason why a background task was cancelled. Differs from Apple: always `nil`, because the system cancels no background
-    /// tasks.
+    /// The reason why a background task was cancelled. Differs from Apple: the value is always `nil`, because the system does not
+    /// cancel background tasks.
     public var backgroundTaskCancelledReason: BackgroundTaskCancelledReason? { nil }
 }
 
 extension URLCache {
-    /// Creates a cache with the given folder. `nil` selects the default folder.
+    /// Creates a cache in the given folder, or in the default folder if `directory` is `nil`.
     public convenience init(memoryCapacity: Int, diskCapacity: Int, directory: URL? = nil) {
         self.init(memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, diskPath: directory?.path)
     }

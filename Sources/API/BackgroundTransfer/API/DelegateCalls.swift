@@ -1,11 +1,11 @@
 import Foundation
 import FoundationNetworking
 
-// Apple's delegate methods are optional, and a layer that forwards calls them like this:
-// `delegate?.urlSession?(session, task: task, didCompleteWithError: error)`.
-// Every method exists in this module. The values of this file accept such a call and forward it.
+// On iOS, delegate methods are optional, and code that forwards a call has this form: `delegate?.urlSession?(session, task: task,
+// didCompleteWithError: error)`. In this module, every delegate method has a default implementation. The types of this file
+// accept such a call and forward it.
 
-/// The methods of ``URLSessionDelegate`` as optional methods. Code from iOS calls them with `?`.
+/// The methods of ``URLSessionDelegate`` as optional methods. Code for iOS calls these methods with `?`.
 public struct URLSessionDelegateCalls {
     let delegate: any URLSessionDelegate
 
@@ -21,8 +21,8 @@ public struct URLSessionDelegateCalls {
     ) { delegate.urlSession(session, didReceive: challenge, completionHandler: completionHandler) }
 }
 
-/// The method ``URLSessionDelegate/urlSessionDidFinishEvents(forBackgroundURLSession:)`` as an optional method. Code from iOS calls
-/// it with `?`.
+/// The method ``URLSessionDelegate/urlSessionDidFinishEvents(forBackgroundURLSession:)`` as an optional method. Code for iOS
+/// calls this method with `?`.
 public struct URLSessionFinishEventsCall {
     let delegate: any URLSessionDelegate
 
@@ -32,7 +32,7 @@ public struct URLSessionFinishEventsCall {
     }
 }
 
-/// The methods of ``URLSessionTaskDelegate`` as optional methods. Code from iOS calls them with `?`.
+/// The methods of ``URLSessionTaskDelegate`` as optional methods. Code for iOS calls these methods with `?`.
 public struct URLSessionTaskDelegateCalls {
     let delegate: any URLSessionTaskDelegate
 
@@ -115,7 +115,7 @@ public struct URLSessionTaskDelegateCalls {
     }
 }
 
-/// The methods of ``URLSessionDataDelegate`` as optional methods. Code from iOS calls them with `?`.
+/// The methods of ``URLSessionDataDelegate`` as optional methods. Code for iOS calls these methods with `?`.
 public struct URLSessionDataDelegateCalls {
     let delegate: any URLSessionDataDelegate
 
@@ -128,7 +128,7 @@ public struct URLSessionDataDelegateCalls {
             session, dataTask: dataTask, didReceive: response, completionHandler: completionHandler)
     }
 
-    /// Passes received bytes of the response to the method `urlSession(_:dataTask:didReceive:)`.
+    /// Passes received bytes of the response to the delegate's method `urlSession(_:dataTask:didReceive:)`.
     public func callAsFunction(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data
     ) {
@@ -154,7 +154,7 @@ public struct URLSessionDataDelegateCalls {
     }
 }
 
-/// The methods of ``URLSessionDownloadDelegate`` as optional methods. Code from iOS calls them with `?`.
+/// The methods of ``URLSessionDownloadDelegate`` as optional methods. Code for iOS calls these methods with `?`.
 public struct URLSessionDownloadDelegateCalls {
     let delegate: any URLSessionDownloadDelegate
 
@@ -186,7 +186,7 @@ public struct URLSessionDownloadDelegateCalls {
     }
 }
 
-/// The methods of ``URLSessionWebSocketDelegate`` as optional methods. Code from iOS calls them with `?`.
+/// The methods of ``URLSessionWebSocketDelegate`` as optional methods. Code for iOS calls these methods with `?`.
 public struct URLSessionWebSocketDelegateCalls {
     let delegate: any URLSessionWebSocketDelegate
 
@@ -207,30 +207,30 @@ public struct URLSessionWebSocketDelegateCalls {
 }
 
 extension URLSessionDelegate {
-    /// The delegate's methods as optional methods, for calls of the form `delegate.urlSession?(…)`.
+    /// The delegate's methods as optional methods, so that calls of the form `delegate.urlSession?(…)` compile.
     public var urlSession: URLSessionDelegateCalls? { URLSessionDelegateCalls(delegate: self) }
 
-    /// The delegate's method as an optional method, for calls of the form
-    /// `delegate.urlSessionDidFinishEvents?(forBackgroundURLSession: session)`.
+    /// The delegate's method as an optional method, so that calls of the form
+    /// `delegate.urlSessionDidFinishEvents?(forBackgroundURLSession: session)` compile.
     public var urlSessionDidFinishEvents: URLSessionFinishEventsCall? { URLSessionFinishEventsCall(delegate: self) }
 }
 
 extension URLSessionTaskDelegate {
-    /// The delegate's methods as optional methods, for calls of the form `delegate.urlSession?(…)`.
+    /// The delegate's methods as optional methods, so that calls of the form `delegate.urlSession?(…)` compile.
     public var urlSession: URLSessionTaskDelegateCalls? { URLSessionTaskDelegateCalls(delegate: self) }
 }
 
 extension URLSessionDataDelegate {
-    /// The delegate's methods as optional methods, for calls of the form `delegate.urlSession?(…)`.
+    /// The delegate's methods as optional methods, so that calls of the form `delegate.urlSession?(…)` compile.
     public var urlSession: URLSessionDataDelegateCalls? { URLSessionDataDelegateCalls(delegate: self) }
 }
 
 extension URLSessionDownloadDelegate {
-    /// The delegate's methods as optional methods, for calls of the form `delegate.urlSession?(…)`.
+    /// The delegate's methods as optional methods, so that calls of the form `delegate.urlSession?(…)` compile.
     public var urlSession: URLSessionDownloadDelegateCalls? { URLSessionDownloadDelegateCalls(delegate: self) }
 }
 
 extension URLSessionWebSocketDelegate {
-    /// The delegate's methods as optional methods, for calls of the form `delegate.urlSession?(…)`.
+    /// The delegate's methods as optional methods, so that calls of the form `delegate.urlSession?(…)` compile.
     public var urlSession: URLSessionWebSocketDelegateCalls? { URLSessionWebSocketDelegateCalls(delegate: self) }
 }

@@ -1,11 +1,11 @@
 import Foundation
 import FoundationNetworking
 
-// The default implementation of each method that a delegate does not implement. This default does nothing, or returns the usual
-// decision. For a task's own delegate, the default calls the session's delegate. For methods with a decision, the form with a
-// handler calls the async form, and the async form calls the session's delegate.
+// The default implementations of the delegate methods. A default implementation does nothing, or returns the usual decision. If a
+// task has its own delegate, the default implementation calls the session's delegate. If a method returns a decision, the form
+// with a handler calls the async form, and the async form calls the session's delegate.
 
-/// Waits for the first call of the handler. A second call of the handler has no effect.
+/// Waits for the first call of a handler and returns the handler's argument. A second call of the handler has no effect.
 private func firstAnswer<Value>(_ ask: (@escaping @Sendable (Value) -> Void) -> Void) async -> Value {
     let first = FirstDecision()
     return await withCheckedContinuation { answered in

@@ -1,11 +1,11 @@
 import Foundation
 import FoundationNetworking
 
-/// The value of `NSURLErrorFailingURLStringErrorKey`, which Foundation marks as deprecated. Code still reads this key.
+/// The value of `NSURLErrorFailingURLStringErrorKey`. Foundation marks this constant as deprecated, but apps still read the key.
 private let failingAddress = "NSErrorFailingURLStringKey"
 
 extension URLError {
-    /// Returns the error with the failing address and a description, if they are missing.
+    /// Returns the error with the failing address and a description. Existing values are not changed.
     func concerning(_ url: URL?) -> URLError {
         var info = userInfo
         if let url {

@@ -1,12 +1,13 @@
 import Foundation
 import Synchronization
 
-/// The properties that ``URLProtocol`` has attached to requests. The request itself has only a header with a name. The properties
-/// are stored in this process under this name.
+/// The properties that ``URLProtocol`` has attached to requests. The request itself contains only a header with a random name.
+/// This process stores the properties under this name.
 enum RequestProperties {
     static let header = "URLProtocol-Properties"
 
-    /// The maximum number of stored entries, because the release of a request is not reported.
+    /// The maximum number of stored entries. A maximum is necessary, because this type is not notified when a request is
+    /// released.
     private static let limit = 10_000
 
     private struct State: @unchecked Sendable {  // because the app may share the values that it attaches to requests

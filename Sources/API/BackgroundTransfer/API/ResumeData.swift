@@ -7,16 +7,17 @@ import TransferMachines
 /// The key of the resume data in the `userInfo` of a failed download.
 public let NSURLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeData"
 
-/// The data with which a cancelled or failed download continues: a reference to the partial file, the request, and the version of
-/// the server's file.
+/// The data with which a cancelled or failed download can continue. It contains a reference to the partial file, the request, and
+/// the version of the server's file.
 ///
-/// Layout: "BTRD", one byte of version, 16 bytes of the payload's SHA-256, the payload as JSON. The data has a token instead of a
-/// path. Only the ledger can find the partial file for a token. If the partial file is missing, the download begins from the start.
+/// The layout is "BTRD", one byte with the version, 16 bytes of the payload's SHA-256, and the payload as JSON. The payload
+/// contains a token instead of a path, and only the ledger can find the partial file for a token. If the partial file is missing,
+/// the download begins from the start.
 struct ResumeData: Codable, Equatable {
     static let version: UInt8 = 1
     private static let magic = Data("BTRD".utf8)
     private static let digestLength = 16
-    /// The maximum length. Requests are small, so longer data is not resume data of this module.
+    /// The maximum length in bytes. Requests are small, so longer data cannot be resume data of this module.
     private static let maximumLength = 1 << 20
 
     var token: String
@@ -26,10 +27,12 @@ struct ResumeData: Codable, Equatable {
     var byteCount: Int64
     var totalBytes: Int64?
     var taskDescription: String?
-    /// The state of the partial file, if the download belongs to an ordinary session. Such a partial file is not in the ledger.
+    /// The state of the partial file of an ordinary session, because the ledger does not contain such a partial file. `nil` for a
+    /// background session.
     var partial: PartialFile?
 
-    /// Returns `nil` if the transfer has no partial file with which the download can continue.
+    /// Creates the resume data of a transfer. Returns `nil` if the transfer has no partial file with which the download can
+    /// continue.
     init?(_ transfer: TransferRecord) {
         guard transfer.kind == .download, let partial = transfer.partial, partial.isResumable, let token = transfer.resumeToken
         else { return nil }
@@ -50,7 +53,7 @@ struct ResumeData: Codable, Equatable {
         self.partial = partial
     }
 
-    /// Returns `nil` if the data is not resume data, has another version, or was shortened or changed.
+    /// Decodes resume data. Returns `nil` if the data is not resume data, has another version, or was shortened or changed.
     init?(_ data: Data) {
         let data = Data(data)
         let head = Self.magic.count + 1 + Self.digestLength
@@ -67,7 +70,7 @@ struct ResumeData: Codable, Equatable {
     var data: Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
-        // The payload has strings and numbers only, so encoding cannot fail.
+        // The payload contains only strings and numbers, so the encoding cannot fail.
         let payload = (try? encoder.encode(self)) ?? Data()
         return Self.sealed(payload)
     }
@@ -84,7 +87,7 @@ struct ResumeData: Codable, Equatable {
     var request: URLRequest? { URLRequest(method: method, url: url, headers: headers) }
 }
 
-/// Access to the resume data for the fuzzer.
+/// Functions with which the fuzzer tests resume data.
 package enum ResumeDataFuzzing {
     /// Checks that valid resume data does not change when it is encoded and decoded again.
     package static func read(_ data: Data) {

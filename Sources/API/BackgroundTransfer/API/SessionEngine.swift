@@ -1,7 +1,8 @@
 import Foundation
 import FoundationNetworking
 
-/// The implementation of a session and its tasks. The agent or this process makes the transfers.
+/// The implementation of a session and the session's tasks. In a background session the agent makes the transfers, and in an
+/// ordinary session this process makes the transfers.
 protocol SessionEngine: AnyObject, Sendable {
     /// Returns the identifier for a new task.
     func nextTaskIdentifier() -> Int
@@ -20,10 +21,10 @@ protocol SessionEngine: AnyObject, Sendable {
     var delegate: (any URLSessionDelegate)? { get }
     func attach(_ session: URLSession, delegate: (any URLSessionDelegate)?)
 
-    /// - Parameter delegate: the delegate of this task. In a background session this delegate is not asked for decisions.
+    /// - Parameter delegate: the delegate of this task. A background session does not ask this delegate for decisions.
     func data(for request: URLRequest, delegate: (any URLSessionTaskDelegate)?) async throws -> (Data, URLResponse)
     func download(_ source: DownloadSource, delegate: (any URLSessionTaskDelegate)?) async throws -> (URL, URLResponse)
-    /// Returns the response headers, and the bytes in the order in which they arrive.
+    /// Returns the response headers, and a sequence of the bytes in the order in which the bytes arrive.
     func bytes(for request: URLRequest, delegate: (any URLSessionTaskDelegate)?) async throws -> (
         URLSession.AsyncBytes, URLResponse
     )

@@ -6,12 +6,12 @@ import Synchronization
 /// The stores of cookies, cached responses and credentials that the default configurations use. A process has one set of stores. On
 /// a test host, each test has its own set.
 ///
-/// Differs from Apple: Foundation stores cookies below `$XDG_DATA_HOME`, in a folder with the name of the program's folder (`bin`).
-/// Programs in the same folder share their cookies. To prevent this, an app gives its configuration another storage. Responses are
-/// stored below `$XDG_CACHE_HOME`, in a folder with the program's name. After each response that sets cookies, the permissions of
-/// the cookie file are set so that other users cannot read it.
+/// Differs from Apple: Foundation stores cookies below `$XDG_DATA_HOME`, in a folder with the name of the program's folder
+/// (`bin`). Programs in the same folder therefore share their cookies. To prevent this, an app can set another cookie storage in
+/// its configuration. Responses are stored below `$XDG_CACHE_HOME`, in a folder with the program's name. After each response that
+/// sets cookies, the permissions of the cookie file are set so that other users cannot read it.
 ///
-/// Cookies and cache are created at first use, because Foundation creates their folders at the same time.
+/// The stores for cookies and responses are created at first use, because Foundation then creates the folders of these stores.
 final class SharedStores: Sendable {
     private struct Made {
         var cookies: HTTPCookieStorage?
@@ -24,7 +24,7 @@ final class SharedStores: Sendable {
 
     static var current: SharedStores { AppRuntime.ofWork.part { SharedStores(isPrivate: AppRuntime.isOnTestHost) } }
 
-    /// - Parameter isPrivate: `true` if nothing is stored on the disk or shared with other sessions.
+    /// - Parameter isPrivate: `true` if the stores write nothing to the disk and are not shared with other sessions.
     init(isPrivate: Bool) {
         self.isPrivate = isPrivate
         credentials = isPrivate ? URLCredentialStorage() : .shared
@@ -49,8 +49,8 @@ final class SharedStores: Sendable {
         }
     }
 
-    /// Returns a store in memory. The store is taken from a configuration of Foundation, because a store in memory cannot be
-    /// created directly. As a side effect, Foundation creates the folders of the shared stores.
+    /// Returns a cookie storage in memory. The storage comes from a configuration of Foundation, because an app cannot create
+    /// such a storage directly. As a side effect, Foundation creates the folders of the shared stores.
     private static func makeCookiesInMemory() -> HTTPCookieStorage {
         FoundationNetworking.URLSessionConfiguration.ephemeral.httpCookieStorage ?? .shared
     }
@@ -63,34 +63,36 @@ final class SharedStores: Sendable {
 
     private static let program = ((Bundle.main.bundlePath as NSString).lastPathComponent as NSString).deletingPathExtension
 
-    /// Replaces the shared cache by a cache in this program's folder, unless the app has chosen another cache.
+    /// Replaces the shared cache with a cache in this program's folder. If the app has set another cache, the method does
+    /// nothing.
     private static func makePrivateCache() {
         let files = FileManager.default
         guard let caches = files.urls(for: .cachesDirectory, in: .userDomainMask).first else { return }
         let name = ProcessInfo.processInfo.processName
         let folder = caches.appendingPathComponent(name).appendingPathComponent("answers")
-        // If the folder cannot be created, nothing is stored on the disk.
+        // If the folder cannot be created, the cache is not replaced.
         try? files.createDirectory(at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         let current = URLCache.shared
         guard chmod(folder.path, 0o700) == 0, current.memoryCapacity == 4 << 20, current.diskCapacity == 20 << 20 else { return }
         URLCache.shared = URLCache(memoryCapacity: 4 << 20, diskCapacity: 20 << 20, diskPath: folder.path)
     }
 
-    /// Makes the cookie file unreadable for other users. Foundation writes the file again with each cookie, readable for all users.
+    /// Makes the cookie file unreadable for other users. For each cookie, Foundation writes the file again, and all users can
+    /// then read the file.
     static func hideCookies() {
         guard let support = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first else { return }
         chmod(support.appendingPathComponent(program).appendingPathComponent(".cookies.shared").path, 0o600)
     }
 }
 
-/// A store of a configuration. The value is the default store until the app sets another store or `nil`.
+/// A store that a configuration refers to. The value is the default store until the app sets another store or `nil`.
 struct ChosenStore<Store> {
     private var chosen: Store??
     private let byDefault: () -> Store?
 
     init(_ byDefault: @escaping () -> Store?) { self.byDefault = byDefault }
 
-    /// A copy with the current store, which later changes of the default do not affect.
+    /// A copy that contains the current store. If the default store changes later, the copy is not affected.
     var resolved: ChosenStore {
         var copy = self
         copy.store = store

@@ -1,7 +1,8 @@
 import Foundation
 import FoundationNetworking
 
-// The methods of the stores that have a task as parameter. Foundation's methods accept only Foundation's tasks.
+// The methods of cookie, cache and credential stores that have a task as a parameter. Foundation's methods accept only
+// Foundation's tasks.
 
 extension URLCredentialStorage {
     /// Passes the credentials for a protection space to the handler. The keys of the dictionary are the user names.

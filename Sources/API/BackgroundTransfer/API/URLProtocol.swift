@@ -3,23 +3,23 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// A class that responds to requests instead of the network. Use a subclass for private schemes of the app, and for tests that
-/// replace a server.
+/// A class that responds to requests instead of the network. Use a subclass for an app's private URL scheme, or to replace a
+/// server in tests.
 ///
-/// Before an ordinary session sends a request to the network, it calls ``canInit(with:)-(URLRequest)`` of the classes in its
-/// configuration's ``URLSessionConfiguration/protocolClasses``, in their order. Background sessions use no protocols on any
-/// platform, because another process sends their requests.
+/// Before an ordinary session sends a request to the network, the session calls ``canInit(with:)-(URLRequest)`` of the classes in
+/// the configuration's ``URLSessionConfiguration/protocolClasses``, in the order of the list. Background sessions use no protocol
+/// classes on any platform, because another process sends the requests.
 ///
 /// Differs from Apple: if one of the configuration's classes accepts a request of a background session, the task fails with
-/// `URLError.unsupportedURL`. So a test does not use the real server by mistake. Subclasses of FoundationNetworking's `URLProtocol`
-/// are not accepted. If a configuration has such a class, every task fails with `URLError.unsupportedURL`.
+/// `URLError.unsupportedURL`. A test therefore does not use the real server by mistake. Subclasses of FoundationNetworking's
+/// `URLProtocol` are not accepted. If a configuration has such a class, every task fails with `URLError.unsupportedURL`.
 open class URLProtocol: NSObject {
     /// The request that the class responds to.
     open var request: URLRequest { heldRequest }
     /// The receiver of the response.
     open var client: (any URLProtocolClient)? { heldClient }
-    /// The cached response to the request. Differs from Apple: always the value that was passed to
-    /// ``init(request:cachedResponse:client:)``. Sessions pass `nil`.
+    /// The cached response to the request. Differs from Apple: the value is always the argument of
+    /// ``init(request:cachedResponse:client:)``, and sessions pass `nil`.
     open var cachedResponse: CachedURLResponse? { heldResponse }
     /// The task that made the request.
     open var task: URLSessionTask? { heldTask }
@@ -30,7 +30,7 @@ open class URLProtocol: NSObject {
     private let heldTask: URLSessionTask?
 
     /// - Parameters:
-    ///   - request: the request in its canonical form.
+    ///   - request: the request in canonical form, as ``canonicalRequest(for:)`` returns it.
     ///   - cachedResponse: the cached response to the request.
     ///   - client: the receiver of the response.
     public required init(request: URLRequest, cachedResponse: CachedURLResponse?, client: (any URLProtocolClient)?) {
@@ -39,32 +39,32 @@ open class URLProtocol: NSObject {
 
     /// Creates a protocol for a task's current request.
     public convenience init(task: URLSessionTask, cachedResponse: CachedURLResponse?, client: (any URLProtocolClient)?) {
-        // The replacement is never used, because a protocol is never created for a task without a request.
+        // The replacement request is never used, because a session never creates a protocol for a task without a request.
         let request = task.currentRequest ?? URLRequest(url: URL(fileURLWithPath: "/"))
         self.init(request: request, cachedResponse: cachedResponse, client: client)
     }
 
-    /// Returns whether this class responds to the request. Override this method. The default result is `false`.
+    /// Returns whether this class responds to the request. Override this method in a subclass. The default result is `false`.
     open class func canInit(with request: URLRequest) -> Bool { false }
 
     /// Returns whether this class responds to the task's request. The default calls ``canInit(with:)-(URLRequest)``.
     open class func canInit(with task: URLSessionTask) -> Bool { task.currentRequest.map { canInit(with: $0) } ?? false }
 
-    /// Returns the request in the common form of all equivalent requests. Override this method. The default returns the request
-    /// unchanged.
+    /// Returns the request in the common form of all equivalent requests. Override this method in a subclass. The default returns
+    /// the request unchanged.
     open class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
 
     /// Returns whether two requests are equivalent for a cache. The default returns whether the requests are equal.
     open class func requestIsCacheEquivalent(_ a: URLRequest, to b: URLRequest) -> Bool { a == b }
 
-    /// Begins to send the response to ``client``. Override this method. The session calls it on a serial queue that only this load
-    /// uses.
+    /// Begins to send the response to ``client``. Override this method in a subclass. The session calls the method on a serial
+    /// queue that no other load uses.
     open func startLoading() {
         client?.urlProtocol(self, didFailWithError: URLError(.unsupportedURL))
     }
 
-    /// Stops the work, because the response is not needed any more or is complete. Override this method. The session calls it once,
-    /// on the queue of ``startLoading()``.
+    /// Stops the work, because the response is not needed any more or is complete. Override this method in a subclass. The
+    /// session calls the method once, on the same queue as ``startLoading()``.
     open func stopLoading() {}
 
     // MARK: Properties of requests
@@ -74,9 +74,9 @@ open class URLProtocol: NSObject {
         request.value(forHTTPHeaderField: RequestProperties.header).flatMap { RequestProperties.known(by: $0)[key] }
     }
 
-    /// Attaches a value to a request, for example to mark it as already seen. The value is not sent to a server.
+    /// Attaches a value to a request, for example to mark the request as already handled. The value is not sent to a server.
     ///
-    /// Differs from Apple: a request with a value has an additional header, `URLProtocol-Properties`, which is never sent. With
+    /// Differs from Apple: a request with a value has an additional header, `URLProtocol-Properties`, which is never sent. In
     /// FoundationNetworking's `URLProtocol`, a copy of a request loses such values.
     open class func setProperty(_ value: Any, forKey key: String, in request: NSMutableURLRequest) {
         let known = request.value(forHTTPHeaderField: RequestProperties.header).map(RequestProperties.known) ?? [:]
@@ -93,7 +93,7 @@ open class URLProtocol: NSObject {
 
     // MARK: Classes of the whole process
 
-    /// The registered classes of the process, or of one test on a test host.
+    /// The protocol classes that the process, or a test on a test host, has registered.
     private final class Registry: Sendable {
         let classes = Mutex<[URLProtocol.Type]>([])
 
@@ -102,8 +102,8 @@ open class URLProtocol: NSObject {
 
     private static var registry: Registry { AppRuntime.ofWork.part { Registry() } }
 
-    /// Registers a class for ``URLSession/shared``, before the classes that were registered earlier. Other sessions use the classes
-    /// of their configurations.
+    /// Registers a class for ``URLSession/shared``. The class is tried before the classes that were registered earlier. Other
+    /// sessions use only the classes of their configurations.
     ///
     /// - Returns: `false` if the class is not a subclass of ``URLProtocol``.
     @discardableResult
@@ -121,10 +121,10 @@ open class URLProtocol: NSObject {
         registry.classes.withLock { list in list.removeAll { $0 == protocolClass } }
     }
 
-    /// Returns the registered classes, the last registered first.
+    /// Returns the registered classes. The class that was registered last is the first element.
     ///
     /// - Parameter url: the address of the request. On a test host, this address decides whether the test's classes are included.
-    ///   The same rule applies to the network.
+    ///   The same rule decides whether the test's simulated network is used.
     static func registeredClasses(for url: URL?) -> [AnyClass] {
         let ofProcess = AppRuntime.ofProcess.part { Registry() }.all
         guard AppRuntime.isOnTestHost || !InProcessTransport.isLoopback(url), AppRuntime.shared.isHosted else { return ofProcess }
@@ -132,17 +132,18 @@ open class URLProtocol: NSObject {
     }
 }
 
-/// A receiver of the response of a ``URLProtocol``. The session's task receives the response in the order of the calls. The methods
-/// can be called from any thread.
+/// A receiver of the response of a ``URLProtocol``. The receiver passes the response to the session's task, in the order of the
+/// calls. A protocol can call these methods from any thread.
 public protocol URLProtocolClient: NSObjectProtocol {
-    /// Reports a redirect. The task's delegate chooses the next request. This load then ends, and another load begins for the
-    /// chosen request.
+    /// Reports a redirect. The task's delegate chooses the next request. This load ends, and another load begins for the next
+    /// request.
     func urlProtocol(_ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse)
-    /// Reports that a cached response can be used. Differs from Apple: does nothing, because sessions pass no cached response.
+    /// Reports that a cached response can be used. Differs from Apple: the method does nothing, because sessions pass no cached
+    /// response.
     func urlProtocol(_ protocol: URLProtocol, cachedResponseIsValid cachedResponse: CachedURLResponse)
-    /// Reports the response headers, before the first byte.
+    /// Reports the response headers, before the first byte of the body.
     ///
-    /// Differs from Apple: `policy` has no effect. The response of a protocol is never stored in the cache.
+    /// Differs from Apple: `policy` has no effect, because the response of a protocol is never stored in the cache.
     func urlProtocol(_ protocol: URLProtocol, didReceive response: URLResponse, cacheStoragePolicy policy: URLCache.StoragePolicy)
     /// Reports bytes of the response.
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data)
@@ -150,8 +151,8 @@ public protocol URLProtocolClient: NSObjectProtocol {
     func urlProtocolDidFinishLoading(_ protocol: URLProtocol)
     /// Reports that no response is available, or that the response is incomplete.
     func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error)
-    /// Reports that a credential is needed. The decision of the task's delegate is passed to the challenge's sender.
+    /// Reports that the request needs a credential. The challenge's sender receives the decision of the task's delegate.
     func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge)
-    /// Reports a cancelled challenge. Differs from Apple: does nothing.
+    /// Reports a cancelled challenge. Differs from Apple: the method does nothing.
     func urlProtocol(_ protocol: URLProtocol, didCancel challenge: URLAuthenticationChallenge)
 }

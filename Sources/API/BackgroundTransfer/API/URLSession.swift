@@ -3,30 +3,29 @@ import Foundation
 import ProcessSupport
 import FoundationNetworking
 
-/// A session of transfers over HTTP. Transfers of a background session run in the app's agent, and other transfers run in this
-/// process.
+/// A session of transfers over HTTP. The agent makes the transfers of background sessions. This process makes all others.
 ///
-/// **Differs from Apple.** The async methods and the methods with completion handlers work on a background session: these methods
-/// submit the transfer and await it. If the await is cancelled, the connection continues for the grace time. During this time a
-/// task with an equal request (``downloadTask(with:)-(URLRequest)``, ``uploadTask(with:fromFile:)``) adopts the transfer and
-/// delivers it through `.backgroundTask(.urlSession(…))`. Awaits of equal requests on one background session share one transfer.
-/// Several processes can have sessions with one identifier at the same time. Each event is reported by only one of these sessions.
+/// **Differs from Apple.** The async methods and the methods with completion handlers also work on a background session. If the
+/// await is cancelled, the connection continues for the grace time. During this time a task with an equal request
+/// (``downloadTask(with:)-(URLRequest)``, ``uploadTask(with:fromFile:)``) adopts the transfer, and
+/// `.backgroundTask(.urlSession(…))` delivers the result. Awaits of equal requests on one background session share one transfer.
+/// Several processes can have sessions with one identifier at the same time. Only one of these sessions reports each event.
 ///
-/// Not supported on both kinds of session: stream tasks (they fail with `URLError.unsupportedURL`), informational responses,
-/// `willBeginDelayedRequest` (declared, never called). Not supported on background sessions: authentication challenges (a 401 is
-/// the response; the app sets the `Authorization` header), upload streams, ``bytes(for:delegate:)``, web sockets, cookies, caches,
-/// stored credentials and ``URLProtocol``.
+/// No session supports stream tasks (which fail with `URLError.unsupportedURL`), informational responses and
+/// `willBeginDelayedRequest` (which is never called). Background sessions also do not support authentication challenges (the app
+/// receives the 401 response and must set the `Authorization` header), upload streams, ``bytes(for:delegate:)``, web sockets,
+/// cookies, caches, stored credentials and ``URLProtocol``.
 ///
-/// Import only this module, because FoundationNetworking also has a type of this name.
+/// Do not import FoundationNetworking, because it also has a type with the name `URLSession`.
 open class URLSession: NSObject, @unchecked Sendable {  // because its engine guards all mutable state
-    /// The decisions about a delayed request.
+    /// The decisions of a delegate about a delayed request.
     public enum DelayedRequestDisposition: Int, Sendable {
         case continueLoading = 0
         case useNewRequest = 1
         case cancel = 2
     }
 
-    /// The decisions about a request for a credential.
+    /// The decisions of a delegate about a request for a credential.
     public enum AuthChallengeDisposition: Int, Sendable {
         case useCredential = 0
         case performDefaultHandling = 1
@@ -34,7 +33,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         case rejectProtectionSpace = 3
     }
 
-    /// The decisions after the response headers.
+    /// The decisions of a delegate after the response headers have arrived.
     public enum ResponseDisposition: Int, Sendable {
         case cancel = 0
         case allow = 1
@@ -42,7 +41,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         case becomeStream = 3
     }
 
-    /// An ordinary session of the default configuration, without a delegate. It cannot be invalidated.
+    /// An ordinary session of the default configuration, without a delegate. This session cannot be invalidated.
     open class var shared: URLSession { sharedSession }
     private static let sharedSession = URLSession(shared: .default)
 
@@ -51,7 +50,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     /// The queue on which the delegate is called. The queue runs one operation at a time.
     open var delegateQueue: OperationQueue { queue }
     private let queue: OperationQueue
-    /// The context of the work that created the session. `nil` for the session that all code of a process shares.
+    /// The context of the work that created the session, or `nil` for ``shared``.
     private let context: WorkContext?
     /// A label that the app sets.
     open var sessionDescription: String?
@@ -59,13 +58,13 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     /// A copy of the configuration. Changes to the copy have no effect.
     open var configuration: URLSessionConfiguration { ownConfiguration.copied() }
 
-    /// Creates a session. For a background session, `delegate` receives the unreported events of all ended transfers, first of
-    /// earlier processes. The session holds its delegate until the session is invalidated. If a session with the same identifier is
-    /// open in this process, the new session uses that session's tasks and delegate.
+    /// Creates a session. For a background session, `delegate` receives the unreported events of all ended transfers, and the
+    /// transfers of earlier processes come first. The session keeps a reference to the delegate until the session is invalidated.
+    /// If this process has an open session with this identifier, the new session uses its tasks and its delegate.
     ///
     /// - Parameters:
     ///   - configuration: the properties of the session. The session copies these properties, so later changes have no effect.
-    ///   - delegate: the receiver of the events of the session and its tasks.
+    ///   - delegate: the object that receives the events of the session and of the session's tasks.
     ///   - delegateQueue: the queue for the delegate. If `nil`, the session creates a serial queue.
     public init(
         configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)? = nil, delegateQueue: OperationQueue? = nil
@@ -83,7 +82,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         engine.attach(self, delegate: delegate)
     }
 
-    /// Creates an ordinary session of the default configuration, for the mocks of an app's tests (subclasses of this class).
+    /// Creates an ordinary session of the default configuration. A subclass can replace a session in a test.
     public override init() {
         ownConfiguration = .default
         queue = Self.serialQueue()
@@ -103,7 +102,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         engine.attach(self, delegate: nil)
     }
 
-    /// Calls the app on the delegate queue, as part of the process that created this session.
+    /// Runs code of the app on the delegate queue. On a test host, the code belongs to the process that created this session.
     func onDelegateQueue(_ body: @escaping @Sendable () -> Void) {
         delegateQueue.addOperation(context?.block(body) ?? body)
     }
@@ -114,31 +113,32 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return queue
     }
 
-    /// The delegate of the session. `nil` after the session became invalid.
+    /// The delegate of the session, or `nil` after the session became invalid.
     open var delegate: (any URLSessionDelegate)? { engine.delegate }
 
-    /// Resumes many tasks of this session at once. A background session resumes these tasks in one durable commit. For hundreds of
-    /// tasks, this takes much less time than one commit for each task. Beyond Apple.
+    /// Resumes many tasks of this session at once. A background session resumes the tasks in one durable commit, which takes
+    /// little time. Apple's API has no equivalent.
     public func resume(_ tasks: [URLSessionTask]) { engine.resume(tasks) }
 
     /// Releases the delegate when the tasks that this process resumed have ended. Transfers of earlier processes continue.
     open func finishTasksAndInvalidate() { engine.invalidate(cancelling: false) }
 
-    /// Cancels every transfer of the session, also transfers from earlier processes, and releases the delegate.
+    /// Cancels every transfer of the session, also transfers that earlier processes began, and releases the delegate.
     open func invalidateAndCancel() { engine.invalidate(cancelling: true) }
 
     // MARK: Tasks
 
-    /// The session's tasks, also of earlier processes. A task leaves the list when its last delegate method has returned.
+    /// The session's tasks, including tasks of earlier processes. A task is removed from the list when the last delegate method
+    /// for this task has returned.
     ///
-    /// In a background session, the list also has tasks that ended while this process was not running. The ``URLSessionTask/state``
-    /// of such a task is ``URLSessionTask/State/completed``. `resume()` and `cancel()` have no effect on it.
+    /// In a background session, the list also contains tasks that ended while this process was not running. Such a task is
+    /// ``URLSessionTask/State/completed``, and `resume()` and `cancel()` have no effect.
     ///
-    /// If the agent's database (ledger) cannot be read for a minute, a message is printed on standard error. The list then has only
-    /// the tasks of this process. A new task then fails if the list lacks a task, because both tasks may be the same.
+    /// If the agent's database (ledger) cannot be read for a minute, a message is printed on standard error. The list then
+    /// contains only the tasks of this process. If the list lacked a task, a new task fails, because both tasks may be the same.
     open var allTasks: [URLSessionTask] { get async { engine.allTasks() } }
 
-    /// The tasks of ``allTasks``, separated by kind.
+    /// The tasks of ``allTasks``, as one array for each kind of task.
     open var tasks: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
         get async {
             let all = engine.allTasks()
@@ -148,12 +148,12 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         }
     }
 
-    /// Passes ``allTasks`` to a handler. The handler is called on the delegate's queue.
+    /// Calls a handler on the delegate's queue with the value of ``allTasks``.
     @preconcurrency open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
         onDelegateQueue { completionHandler(self.engine.allTasks()) }
     }
 
-    /// Passes ``tasks`` to a handler.
+    /// Calls a handler on the delegate's queue with the value of ``tasks``.
     @preconcurrency open func getTasksWithCompletionHandler(
         _ completionHandler: @escaping @Sendable ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) -> Void
     ) {
@@ -168,56 +168,57 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return task
     }
 
-    /// Makes a task whose response the delegate receives as data. In a background session, a later launch may receive it.
+    /// Creates a task whose response the delegate receives as data. A later launch may receive the response of a background task.
     open func dataTask(with request: URLRequest) -> URLSessionDataTask {
         made(URLSessionDataTask(session: self, request: request))
     }
 
-    /// Makes a task for a GET of this address. `resume()` starts the task.
+    /// Creates a task that requests this address with GET. `resume()` starts the task.
     open func dataTask(with url: URL) -> URLSessionDataTask { dataTask(with: URLRequest(url: url)) }
 
-    /// Makes a task that downloads into a file. In a background session the download continues after this process ends. `resume()`
-    /// starts the download, or adopts a download of an equal request whose await was cancelled.
+    /// Creates a task that downloads into a file. In a background session the download continues after this process ends.
+    /// `resume()` starts the download, or adopts a download of an equal request whose await was cancelled.
     open func downloadTask(with request: URLRequest) -> URLSessionDownloadTask {
         made(URLSessionDownloadTask(session: self, source: .request(request)))
     }
 
-    /// Makes a task that stores the response to a GET of this address in a file. `resume()` starts the task.
+    /// Creates a task that requests this address with GET and stores the response in a file. `resume()` starts the task.
     open func downloadTask(with url: URL) -> URLSessionDownloadTask { downloadTask(with: URLRequest(url: url)) }
 
-    /// Makes a task that continues a cancelled or failed download. If the partial file is missing or the server's file has changed,
-    /// the download begins from the start. If the data is not valid resume data, the task fails with `URLError.unsupportedURL`.
+    /// Creates a task that continues a cancelled or failed download. If the partial file is missing or the server's file has
+    /// changed, the download begins from the start. If the data is not valid, the task fails with `URLError.unsupportedURL`.
     open func downloadTask(withResumeData resumeData: Data) -> URLSessionDownloadTask {
         made(URLSessionDownloadTask(session: self, source: .resumeData(resumeData)))
     }
 
-    /// Makes a task that uploads a file. In a background session the upload continues after this process ends. `resume()` copies
-    /// the file, so the app can change or delete the file later. The method GET becomes PUT.
+    /// Creates a task that uploads a file. In a background session the upload continues after this process ends. `resume()`
+    /// copies the file, so the app can change or delete the file later. The method GET becomes PUT.
     open func uploadTask(with request: URLRequest, fromFile file: URL) -> URLSessionUploadTask {
         made(URLSessionUploadTask(session: self, request: request, body: .file(file)))
     }
 
-    /// Makes an upload of bytes.
+    /// Creates a task that uploads bytes.
     ///
     /// Differs from Apple: in a background session the upload also continues after this process ends.
     open func uploadTask(with request: URLRequest, from bodyData: Data) -> URLSessionUploadTask {
         made(URLSessionUploadTask(session: self, request: request, body: .data(bodyData)))
     }
 
-    /// Makes an upload of a stream, which ``URLSessionTaskDelegate/urlSession(_:task:needNewBodyStream:)`` provides. The stream is
-    /// sent in chunks, because its length is not known. In a background session the task fails with `URLError.unsupportedURL`.
+    /// Creates a task that uploads a stream, which ``URLSessionTaskDelegate/urlSession(_:task:needNewBodyStream:)`` provides. The
+    /// stream is sent in chunks, because its length is not known. In a background session the task fails with
+    /// `URLError.unsupportedURL`.
     open func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
         made(URLSessionUploadTask(session: self, request: request, body: .stream))
     }
 
-    /// Makes a task that always fails with `URLError.unsupportedURL`, because uploads give no resume data.
+    /// Creates a task that always fails with `URLError.unsupportedURL`, because uploads do not provide resume data.
     open func uploadTask(withResumeData resumeData: Data) -> URLSessionUploadTask {
         made(URLSessionUploadTask(session: self, request: nil, body: nil))
     }
 
     // MARK: Tasks with completion handlers
 
-    /// Makes a data task with a handler, which is called instead of the delegate while this process is running.
+    /// Creates a data task with a handler. While this process is running, the session calls the handler instead of the delegate.
     @preconcurrency open func dataTask(
         with request: URLRequest, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask {
@@ -226,13 +227,13 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return task
     }
 
-    /// Makes a data task with a handler, which is called on the session's delegate queue when the task ends.
+    /// Creates a data task with a handler. The session calls the handler on the delegate queue when the task ends.
     @preconcurrency open func dataTask(
         with url: URL, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask { dataTask(with: URLRequest(url: url), completionHandler: completionHandler) }
 
-    /// Makes a download with a handler, which is called instead of the delegate while this process is running. The file exists
-    /// until the handler returns.
+    /// Creates a download task with a handler. Until this process ends, the handler is called instead of the delegate. The file
+    /// exists until the handler returns.
     @preconcurrency open func downloadTask(
         with request: URLRequest, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
@@ -241,12 +242,12 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return task
     }
 
-    /// Makes a download with a handler, called on the session's delegate queue at the end. The file is then removed.
+    /// Creates a download task with a handler. The downloaded file exists until the handler returns.
     @preconcurrency open func downloadTask(
         with url: URL, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask { downloadTask(with: URLRequest(url: url), completionHandler: completionHandler) }
 
-    /// Makes a task with a handler that continues a cancelled or failed download.
+    /// Creates a task, with a completion handler, that continues a cancelled or failed download.
     @preconcurrency open func downloadTask(
         withResumeData resumeData: Data, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
@@ -255,7 +256,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return task
     }
 
-    /// Makes an upload of a file with a handler, which is called instead of the delegate while this process is running.
+    /// Creates a task that uploads a file. While this process is running, the session calls the handler instead of the delegate.
     @preconcurrency open func uploadTask(
         with request: URLRequest, fromFile file: URL,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
@@ -265,7 +266,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return task
     }
 
-    /// Makes an upload of bytes with a handler, which is called instead of the delegate while this process is running.
+    /// Creates a task that uploads bytes. While this process is running, the session calls the handler instead of the delegate.
     @preconcurrency open func uploadTask(
         with request: URLRequest, from bodyData: Data?,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
@@ -275,7 +276,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return task
     }
 
-    /// Makes a task that always fails with `URLError.unsupportedURL`, because uploads give no resume data.
+    /// Creates a task that always fails with `URLError.unsupportedURL`, because uploads do not provide resume data.
     @preconcurrency open func uploadTask(
         withResumeData resumeData: Data,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
@@ -287,7 +288,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
 
     /// Removes the cookies, cached responses and credentials from this session's stores, and calls the handler.
     ///
-    /// Differs from Apple: connections stay open, because they contain no secrets.
+    /// Differs from Apple: open connections are not closed, because connections contain no secrets.
     @preconcurrency open func reset(completionHandler: @escaping @Sendable () -> Void) {
         let ownConfiguration = ownConfiguration.resolved()
         onDelegateQueue {
@@ -302,7 +303,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         }
     }
 
-    /// Calls the handler. Nothing needs to be flushed, because all data is written at once.
+    /// Calls the handler. The method does nothing else, because all data is written to the disk at once.
     @preconcurrency open func flush(completionHandler: @escaping @Sendable () -> Void) {
         onDelegateQueue { completionHandler() }
     }
@@ -325,35 +326,35 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
 
     // MARK: Async
 
-    /// See ``data(for:delegate:)``.
-    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
+    /// Requests an address with GET, like ``data(for:delegate:)``.
+    /// - Throws: `URLError`. The code is `.cancelled` if the awaiting task is cancelled.
     nonisolated(nonsending) public func data(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (
         Data, URLResponse
     ) {
         try await data(for: URLRequest(url: url), delegate: delegate)
     }
 
-    /// Returns the complete response, for any HTTP status.
+    /// Sends a request and returns the complete response, for any HTTP status.
     ///
     /// - Parameters:
     ///   - request: the request to send.
-    ///   - delegate: receives redirects and challenges. Ordinary sessions only.
-    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
+    ///   - delegate: the delegate for redirects and challenges. Only ordinary sessions call this delegate.
+    /// - Throws: `URLError`. The code is `.cancelled` if the awaiting task is cancelled.
     nonisolated(nonsending) public func data(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) { try await awaited { try await engine.data(for: request, delegate: delegate) } }
 
-    /// See ``download(for:delegate:)``.
-    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
+    /// Requests an address with GET, like ``download(for:delegate:)``.
+    /// - Throws: `URLError`. The code is `.cancelled` if the awaiting task is cancelled.
     nonisolated(nonsending) public func download(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (
         URL, URLResponse
     ) {
         try await download(for: URLRequest(url: url), delegate: delegate)
     }
 
-    /// Returns the complete response in a file, for any HTTP status. The file is in the temporary folder and belongs to the caller.
-    ///
-    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
+    /// Sends a request and returns the complete response in a file, for any HTTP status. The file is temporary, and the caller
+    /// owns it.
+    /// - Throws: `URLError`. The code is `.cancelled` if the awaiting task is cancelled.
     nonisolated(nonsending) public func download(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
@@ -361,7 +362,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     }
 
     /// Continues a cancelled or failed download, and returns the complete response in a file.
-    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
+    /// - Throws: `URLError`. The code is `.cancelled` if the awaiting task is cancelled.
     nonisolated(nonsending) public func download(
         resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
@@ -369,8 +370,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     }
 
     /// Sends a file and returns the response, for any HTTP status.
-    ///
-    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
+    /// - Throws: `URLError`. The code is `.cancelled` if the awaiting task is cancelled.
     nonisolated(nonsending) public func upload(
         for request: URLRequest, fromFile file: URL, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
@@ -378,22 +378,22 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     }
 
     /// Sends bytes and returns the response, for any HTTP status.
-    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
+    /// - Throws: `URLError`. The code is `.cancelled` if the awaiting task is cancelled.
     nonisolated(nonsending) public func upload(
         for request: URLRequest, from bodyData: Data, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
         try await awaited { try await engine.upload(for: request, from: .data(bodyData), delegate: delegate) }
     }
 
-    /// See ``bytes(for:delegate:)``.
-    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
+    /// Requests an address with GET, like ``bytes(for:delegate:)``.
+    /// - Throws: `URLError`. The code is `.cancelled` if the awaiting task is cancelled.
     public func bytes(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (AsyncBytes, URLResponse) {
         try await bytes(for: URLRequest(url: url), delegate: delegate)
     }
 
-    /// Returns the response headers, for any HTTP status, and the bytes in the order in which they arrive. Ordinary sessions only.
-    ///
-    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled, `.unsupportedURL` in a background session.
+    /// Returns the response headers, for any HTTP status, and a sequence of bytes, in an ordinary session.
+    /// - Throws: `URLError`. The code is `.cancelled` if the awaiting task is cancelled, or `.unsupportedURL` for a background
+    ///   session.
     public func bytes(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (AsyncBytes, URLResponse) { try await engine.bytes(for: request, delegate: delegate) }

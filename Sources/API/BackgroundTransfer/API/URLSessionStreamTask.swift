@@ -1,8 +1,8 @@
 import Foundation
 import FoundationNetworking
 
-/// A connection that carries bytes in both directions. **Not supported.** Declared so that code compiles. The task fails with
-/// `URLError.unsupportedURL`.
+/// A connection that carries bytes in both directions. **This module does not support stream tasks.** The declaration exists only
+/// so that code for iOS compiles. The task fails with `URLError.unsupportedURL`.
 open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {  // because its base class is unchecked Sendable
     static let leftOut: [String: String] = [
         NSLocalizedDescriptionKey: "BackgroundTransfer has no stream tasks. Use a network library such as SwiftNIO."
@@ -23,12 +23,12 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {  // becau
         completionHandler(refusal)
     }
 
-    /// - Throws: always `URLError.unsupportedURL`.
+    /// - Throws: `URLError.unsupportedURL` at every call.
     open func readData(ofMinLength minBytes: Int, maxLength maxBytes: Int, timeout: TimeInterval) async throws -> (Data?, Bool) {
         throw refusal
     }
 
-    /// - Throws: always `URLError.unsupportedURL`.
+    /// - Throws: `URLError.unsupportedURL` at every call.
     open func write(_ data: Data, timeout: TimeInterval) async throws { throw refusal }
 
     /// Does nothing, because no stream is open.

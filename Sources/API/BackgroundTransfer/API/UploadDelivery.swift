@@ -1,10 +1,10 @@
 import TransferMachines
 
-/// The credentials of an S3 bucket. The agent's database (ledger) stores these credentials until the upload ends. No other user of
-/// this machine can read the ledger. Beyond Apple.
+/// The credentials of an S3 bucket. The agent's database (ledger) stores the credentials until the upload ends. Other users of
+/// this machine cannot read the ledger. Beyond Apple.
 public typealias S3Access = TransferMachines.S3Access
 
-/// The configured destination of an upload. Beyond Apple.
+/// The server of an upload, as the user configured it. Beyond Apple.
 public typealias UploadServer = TransferMachines.UploadServer
 
 /// An upload method, with the information that the method needs in addition to the address. Beyond Apple.
@@ -14,35 +14,36 @@ public typealias UploadWay = TransferMachines.UploadWay
 public struct UploadDelivery: Sendable, Equatable {
     /// The method of the delivery, and the kind of server.
     public var way: UploadWay
-    /// The requested file name on the server. `nil` if the URL of the request contains the name.
+    /// The file name that the file should get on the server. `nil` if the URL of the request contains the name.
     public var fileName: String?
     /// The media type of the file. Only some methods send the media type.
     public var contentType: String?
 
-    /// Creates a delivery from its properties, for example for a method that was read from a configuration.
+    /// Creates a delivery from an upload method, for example from a method in a configuration file.
     public init(_ way: UploadWay, fileName: String?, contentType: String? = nil) {
         (self.way, self.fileName, self.contentType) = (way, fileName, contentType)
     }
 
-    /// A delivery by one request with the file as its body.
+    /// A delivery by one request whose body is the file.
     public static let plain = UploadDelivery(UploadWay(.plain), fileName: nil)
 
-    /// Returns a delivery by WebDAV to the collection at the request's URL. A PUT sends the file to a temporary name. After a
-    /// check, a MOVE gives the file this name (or the next free name). A file with a final name is always complete.
+    /// Returns a delivery by WebDAV to the collection at the request's URL. A PUT request stores the file under a temporary name.
+    /// After a check, a MOVE request gives the file the requested name (or the next free name). So a file with a final name is
+    /// always complete.
     public static func webdav(fileName: String) -> Self { Self(UploadWay(.webdav), fileName: fileName) }
 
-    /// Returns a delivery by one PUT to this name (or the next free name) in the collection at the request's URL. If the URL has a
-    /// query (a presigned URL), the PUT is sent to exactly this URL.
+    /// Returns a delivery by one PUT request to the requested name (or the next free name) in the collection at the request's
+    /// URL. If the URL has a query (a presigned URL), the PUT request is sent to this URL unchanged.
     public static func put(fileName: String) -> Self { Self(UploadWay(.put), fileName: fileName) }
 
-    /// Returns a delivery by one POST of a form (`multipart/form-data`) to the request's URL, with the file in this field. If the
-    /// response is lost and the server does not support `Idempotency-Key`, the server can receive the file twice.
+    /// Returns a delivery by one POST request with a form (`multipart/form-data`). The given field of the form contains the file.
+    /// If the response is lost and the server does not support `Idempotency-Key`, the server can receive the file twice.
     public static func form(field: String, fileName: String, contentType: String) -> Self {
         Self(UploadWay(.multipart, field: field), fileName: fileName, contentType: contentType)
     }
 
-    /// Returns a delivery by tus 1.0.0 to the request's URL. An interrupted upload continues at the first byte that the server does
-    /// not have.
+    /// Returns a delivery by the protocol tus 1.0.0 to the request's URL. An interrupted upload continues at the first byte that
+    /// the server does not have.
     public static func tus(fileName: String, contentType: String) -> Self {
         Self(UploadWay(.tus), fileName: fileName, contentType: contentType)
     }
@@ -53,14 +54,14 @@ public struct UploadDelivery: Sendable, Equatable {
         Self(UploadWay(.resumable), fileName: fileName, contentType: contentType)
     }
 
-    /// Returns a delivery as an object of this name (or the next free name) in an S3 bucket. Files larger than 5 MiB are sent in
-    /// parts. A part that the server has is not sent again.
+    /// Returns a delivery as an object in an S3 bucket. The object has the requested name (or the next free name). Files larger
+    /// than 5 MiB are sent in parts. A part that the server has already stored is not sent again.
     public static func s3(fileName: String, contentType: String, access: S3Access) -> Self {
         Self(UploadWay(.s3, s3: access), fileName: fileName, contentType: contentType)
     }
 
-    /// Returns a delivery in chunks (version 2 of Nextcloud's chunked upload). Nextcloud joins the chunks into a file of this name
-    /// (or the next free name). The request's URL is the folder, `…/remote.php/dav/files/USER/FOLDER/`.
+    /// Returns a delivery in chunks (version 2 of Nextcloud's chunked upload). Nextcloud joins the chunks into a file with the
+    /// requested name (or the next free name). The request's URL is the URL of the folder: `…/remote.php/dav/files/USER/FOLDER/`.
     public static func nextcloud(fileName: String) -> Self { Self(UploadWay(.nextcloud), fileName: fileName) }
 
     /// Returns a delivery as an asset of the Immich server at the request's URL. If Immich already has the asset, the upload

@@ -6,7 +6,7 @@ import FoundationNetworking
 import Spool
 import TransferMachines
 
-/// A request in the form in which it is sent. The key of a transfer is computed from this form.
+/// A request in the form in which the request is sent. The key of a transfer is computed from this form.
 struct WireOrder: Sendable {
     var method: String
     var url: String
@@ -17,7 +17,7 @@ struct WireOrder: Sendable {
     var allowsExpensive: Bool
     var allowsConstrained: Bool
 
-    /// - Parameter streams: `true` if a body that is a stream is accepted. The caller sends the stream.
+    /// - Parameter streams: `true` if the body may be a stream. In this case the caller sends the stream.
     /// - Throws: `URLError`: `.unsupportedURL` if the scheme is not http or https, if a proxy is configured, and for a background
     ///   session if the body is a stream or the agent cannot make the request; `.badURL` for an invalid port or method, and for a
     ///   header that cannot be sent; `.dataLengthExceedsMaximum` for a GET with a body, as since iOS 13.
@@ -48,7 +48,7 @@ struct WireOrder: Sendable {
         let ours = [RequestProperties.header, URLRequest.marksHeader].map { $0.lowercased() }
         fields = fields.filter { !ours.contains($0.key.lowercased()) }
         headers = fields.map { HeaderField($0.key, $0.value) }.sorted { $0.name < $1.name }
-        // Without this check, a transfer with such a header would be tried for a week.
+        // Without this check, the agent would retry a transfer with such a header for a week.
         if let field = headers.first(where: { !$0.canBeSent }) {
             throw URLError(
                 .badURL,
@@ -76,7 +76,7 @@ struct WireOrder: Sendable {
         (allowsExpensive, allowsConstrained) = (request.allowsExpensiveNetworkAccess, request.allowsConstrainedNetworkAccess)
     }
 
-    /// Returns the headers of the request, and the headers that the configuration adds.
+    /// Returns the headers of the request together with the headers that the configuration adds.
     static func headers(_ request: URLRequest, _ configuration: URLSessionConfiguration) -> [String: String] {
         var fields = request.allHTTPHeaderFields ?? [:]
         let named = Set(fields.keys.map { $0.lowercased() })
@@ -95,8 +95,8 @@ struct WireOrder: Sendable {
             ? usual : URLSessionConfiguration.seconds(request.timeoutInterval, default: usual, atMost: longest)
     }
 
-    /// Throws if the agent cannot send the request as the configuration requires. Without this check, the request would be sent in
-    /// a different way.
+    /// Throws an error if the agent cannot send the request as the configuration requires. Without this check, the agent would
+    /// send the request in a different way.
     private static func refuseWhatNoAgentCan(_ request: URLRequest, _ configuration: URLSessionConfiguration) throws {
         for kind in configuration.protocolClasses ?? [] {
             guard let kind = kind as? URLProtocol.Type else { throw OrdinarySession.noProtocol(kind) }
@@ -126,7 +126,7 @@ struct WireOrder: Sendable {
         return FileDigest.sha256(of: Data(parts.joined(separator: "\n").utf8))
     }
 
-    /// Returns a new row of the ledger for the request.
+    /// Returns a new transfer record for the request.
     func record(
         _ configuration: URLSessionConfiguration, session: String, key: String, kind: TransferRecord.Kind, now: Date
     ) -> TransferRecord {
@@ -148,7 +148,7 @@ struct WireOrder: Sendable {
 }
 
 extension HeaderField {
-    /// `true` if the name is a token, and the value is one line (RFC 9110 §5).
+    /// `true` if HTTP permits the header: the name is a token, and the value has one line (RFC 9110 §5).
     fileprivate var canBeSent: Bool {
         Self.isToken(name) && !value.utf8.contains { [0, 10, 13].contains($0) }
     }
@@ -160,7 +160,7 @@ extension HeaderField {
 }
 
 extension URLRequest {
-    /// Returns `nil` if the URL is not valid.
+    /// Creates a request, or returns `nil` if the URL is not valid.
     init?(method: String, url: String, headers: [HeaderField]) {
         guard let url = URL(string: url) else { return nil }
         self.init(url: url)
@@ -169,7 +169,7 @@ extension URLRequest {
     }
 }
 
-/// A response with a suggested file name. For many responses Foundation suggests only "Unknown".
+/// A response with a suggested file name. Foundation suggests only the name "Unknown" for many responses.
 private final class NamedResponse: HTTPURLResponse, @unchecked Sendable {  // because its base class is unchecked Sendable
     override var suggestedFilename: String? {
         let headers = allHeaderFields.map { HeaderField("\($0.key)", "\($0.value)") }
@@ -178,9 +178,9 @@ private final class NamedResponse: HTTPURLResponse, @unchecked Sendable {  // be
 }
 
 extension ResponseHead {
-    /// Returns the response in Foundation's form: the values of headers with the same name are joined in one field.
+    /// Returns the response as Foundation represents it. If several headers have the same name, one field contains all values.
     ///
-    /// - Parameter asked: the requested address, used if the response has no valid address.
+    /// - Parameter asked: the requested address, which is used if the response has no valid address.
     func response(asked: String) -> HTTPURLResponse? {
         guard let url = URL(string: url) ?? URL(string: asked) else { return nil }
         return NamedResponse(
@@ -194,8 +194,8 @@ extension TransferRecord {
 
     var response: HTTPURLResponse? {
         guard var head else { return nil }
-        // The file may be assembled from several responses, but it is complete. The app receives status 206 only if the app
-        // requested a part.
+        // The agent may have assembled the file from several partial responses, but the file is complete. The app receives status
+        // 206 only if the app requested a part.
         if head.status == 206, !headers.contains(where: { $0.name.lowercased() == "range" }) {
             head.status = 200
             head.headers.removeAll { ["content-range", "content-length"].contains($0.name.lowercased()) }
@@ -204,7 +204,8 @@ extension TransferRecord {
         return head.response(asked: url)
     }
 
-    /// The error for an awaited call or for the delegate. The error contains resume data if a partial file is kept.
+    /// The error that an awaited call throws, or that the delegate receives. If a partial file is kept, the error contains resume
+    /// data.
     var urlError: URLError {
         var info: [String: Any] = [NSLocalizedDescriptionKey: errorMessage ?? "the transfer was \(state.rawValue)"]
         if keptUntil != nil, let resume = ResumeData(self) { info[NSURLSessionDownloadTaskResumeData] = resume.data }
@@ -225,15 +226,15 @@ extension TransferRecord {
             transactions: transaction.map { [$0] } ?? [])
     }
 
-    /// `true` if a response arrived, with any HTTP status. For a delegate such a transfer has no error.
+    /// `true` if a response arrived, for any HTTP status. In this case the delegate receives no error.
     var hasAnswer: Bool { state == .completed || kind == .upload && upload?.method == .plain && state == .failed && head != nil }
 }
 
 extension URLError {
-    /// The data with which ``URLSession/downloadTask(withResumeData:)`` continues the download. `nil` if the download cannot be
-    /// continued.
+    /// The data with which ``URLSession/downloadTask(withResumeData:)`` continues the download. The value is `nil` if the
+    /// download cannot be continued.
     public var downloadTaskResumeData: Data? { userInfo[NSURLSessionDownloadTaskResumeData] as? Data }
 
-    /// The data with which an upload continues. Always `nil`, because uploads give no resume data.
+    /// The data with which an upload continues. The value is always `nil`, because uploads do not provide resume data.
     public var uploadTaskResumeData: Data? { nil }
 }
