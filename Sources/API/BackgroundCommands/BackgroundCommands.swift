@@ -18,8 +18,8 @@ public struct BackgroundCommands: AsyncParsableCommand {
 
     public init() {}
 
-    /// Runs a command for background work and ends the process, if the first argument is `background`. Otherwise the method returns
-    /// at once.
+    /// Runs a command for background work and ends the process, if the first argument is `background`. Otherwise the method
+    /// returns at once.
     ///
     /// Call this method before other work of the process, after the app's manifest was set. Example of a command line:
     /// `tide-example background why`.
@@ -48,8 +48,8 @@ public struct BackgroundCommands: AsyncParsableCommand {
 
     static var program: String { AppRuntime.programName }
 
-    /// The words that a user types before a command, for the examples in the help. These words include `background`, unless the app
-    /// adds the commands one by one.
+    /// The words that a user types before a command, for the examples in the help. These words include `background`, unless the
+    /// app adds the commands one by one.
     static var typed: String {
         let group = configuration.commandName ?? ""
         return ThisProcess.arguments.dropFirst().prefix(2).contains(group) ? "\(program) \(group)" : program

@@ -1,5 +1,5 @@
-/// The effect of a command on the background work of its app. The effect decides whether settings are read before the command, and
-/// whether an agent is started after the command.
+/// The effect of a command on the background work of its app. The effect decides whether settings are read before the command,
+/// and whether an agent is started after the command.
 public enum CommandEffect: Sendable {
     /// The command only shows data. If the agent's database (ledger) is missing, it is not created. If the ledger cannot be
     /// written, a copy in memory is shown. An agent is started if the ledger has unfinished work.

@@ -2,8 +2,8 @@ import ArgumentParser
 import BackgroundLedger
 import BackgroundRuntime
 
-// The names that a shell offers when the user presses Tab. A completion creates no file. Before the first use of the app and after
-// an error, the list of names is empty, because a shell has no place for a message.
+// The names that a shell offers when the user presses Tab. A completion creates no file. Before the first use of the app and
+// after an error, the list of names is empty, because a shell has no place for a message.
 extension CompletionKind {
     /// The unfinished transfers, and "all".
     package static var transferIDs: CompletionKind {

@@ -5,7 +5,8 @@ import Foundation
 /// The numbers of waiting notifications and of shown notifications, with the names of `JSONOutput.md`.
 package struct NotificationsReport: Encodable {
     package let pending: Int
-    /// The number of notifications that were shown and not withdrawn. Notifications that were removed from the screen are included.
+    /// The number of notifications that were shown and not withdrawn. Notifications that were removed from the screen are
+    /// included.
     package let delivered: Int
     /// The reason why pending notifications are not shown.
     package let trouble: OrNull<String>

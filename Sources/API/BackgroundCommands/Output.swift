@@ -8,8 +8,8 @@ package enum Output {
         Terminal.isTerminal(descriptor) && Terminal.understandsSequences && !Terminal.refusesColor
     }
 
-    /// Prepares the standard descriptors and the umask. Call this method before any file is opened, because otherwise output could
-    /// be written to that file. The user can read and write each file that is created, also if the umask forbids this.
+    /// Prepares the standard descriptors and the umask. Call this method before any file is opened, because otherwise output
+    /// could be written to that file. The user can read and write each file that is created, also if the umask forbids this.
     package static func prepare() {
         StandardDescriptors.occupyClosed()
         umask(umask(0o077) & ~0o700)

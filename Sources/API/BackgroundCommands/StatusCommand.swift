@@ -130,8 +130,8 @@ package struct AgentReport: Encodable {
         (self.trouble, nextTry) = (OrNull(trouble?.reason), trouble?.nextTry)
     }
 
-    /// A sentence about the problem that prevents a running agent from working, or `nil` if the agent reports no problem. Cost: one
-    /// check of a lock, and a read of one small file.
+    /// A sentence about the problem that prevents a running agent from working, or `nil` if the agent reports no problem. Cost:
+    /// one check of a lock, and a read of one small file.
     package static var waiting: String? {
         guard AppRuntime.shared.isAgentRunning, let trouble = AgentTrouble.read(AppRuntime.shared.directories) else { return nil }
         return Output.oneLine("The agent waits: \(trouble.reason); it tries again at \(Output.moment(trouble.nextTry)).")

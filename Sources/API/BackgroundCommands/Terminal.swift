@@ -26,8 +26,8 @@ package enum Terminal {
 /// Breaks long lines at spaces, because a terminal breaks them within words.
 package enum WordWrap {
     /// Returns the text with line breaks, so that no line has more columns. A longer word, for example an address, is not broken.
-    /// The next lines of a paragraph are indented like the first word of the paragraph. If the line has columns, the next lines are
-    /// indented like the second column.
+    /// The next lines of a paragraph are indented like the first word of the paragraph. If the line has columns, the next lines
+    /// are indented like the second column.
     ///
     /// - Parameter isInvisible: Returns whether a character has no width.
     package static func wrap(_ text: String, columns: Int, isInvisible: (Character) -> Bool = { _ in false }) -> String {

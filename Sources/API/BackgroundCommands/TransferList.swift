@@ -1,7 +1,7 @@
 import Foundation
 
-/// The transfers that `transfers` shows: unfinished and failed transfers first, then completed and cancelled transfers. In each of
-/// these two parts the newest transfer is last.
+/// The transfers that `transfers` shows: unfinished and failed transfers first, then completed and cancelled transfers. In each
+/// of these two parts the newest transfer is last.
 package struct TransferList {
     private let open: [TransferReport]
     private let ended: [TransferReport]
@@ -18,7 +18,8 @@ package struct TransferList {
 
     /// - Parameters:
     ///   - name: Returns the user's name of a transfer, or `nil` if the file or the address is shown.
-    ///   - speeds: The bytes per second of each transfer, from which the remaining time is computed. The keys are the transfer ids.
+    ///   - speeds: The bytes per second of each transfer, from which the remaining time is computed. The keys are the transfer
+    ///     ids.
     ///   - isVerbose: `true` to show complete addresses and paths.
     package func lines(
         isVerbose: Bool = false, speeds: [String: Double] = [:], name: (TransferReport) -> String? = { _ in nil }

@@ -41,8 +41,8 @@ public struct WhyCommand: BackgroundCommand {
         introduceApp()
     }
 
-    /// Records the program and the desktop session for the agent. One fix of `doctor` is to run this command for that purpose. The
-    /// first use of the ledger records them only if no other process writes at that moment.
+    /// Records the program and the desktop session for the agent. One fix of `doctor` is to run this command for that purpose.
+    /// The first use of the ledger records them only if no other process writes at that moment.
     private func introduceApp() {
         do {
             try AppRuntime.shared.introduceApp()

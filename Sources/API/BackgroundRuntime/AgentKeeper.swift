@@ -7,8 +7,8 @@ package struct AgentKeeper: Sendable {
     private var failures = 0
     private var pause = 0
 
-    /// The number of starts without effect after which no more agents are started. With growing pauses, these starts take about 15
-    /// seconds.
+    /// The number of starts without effect after which no more agents are started. With growing pauses, these starts take about
+    /// 15 seconds.
     static let patience = 3
 
     package init() {}

@@ -38,8 +38,8 @@ package struct AgentStarter: Sendable {
 
     package var forbiddingVariable: String { directories.forbiddingVariable }
 
-    /// - Parameter isSure: `true` to wait until the agent has started (see ``comes(by:)`` for the cost), `false` to only request a
-    ///   start.
+    /// - Parameter isSure: `true` to wait until the agent has started (see ``comes(by:)`` for the cost), `false` to only request
+    ///   a start.
     @discardableResult
     package func startIfNeeded(isSure: Bool = true) -> Result { start(asksManager: true, isSure: isSure) }
 
@@ -93,9 +93,9 @@ package struct AgentStarter: Sendable {
         case cannotStart(Result)
     }
 
-    /// Starts an agent if no agent is running, and returns whether the agent keeps running. If no agent was running, this takes up
-    /// to three seconds. If a user manager did not start an agent, this takes up to three seconds more. The manager may hang, or
-    /// the unit may start another program.
+    /// Starts an agent if no agent is running, and returns whether the agent keeps running. If no agent was running, this takes
+    /// up to three seconds. If a user manager did not start an agent, this takes up to three seconds more. The manager may hang,
+    /// or the unit may start another program.
     package func bringBack() async throws -> RestartResult {
         if isRunning { return .runs }
         for asksManager in startingUnits == nil ? [false] : [true, false] {
@@ -123,8 +123,9 @@ package struct AgentStarter: Sendable {
         CompanionProgram.find("background-agent", environment: environment, override: "BACKGROUND_AGENT")
     }
 
-    /// Starts an agent unless another process is starting one. An agent inherits the start lock, so the agent holds this lock from
-    /// its first moment. Another process that starts an agent therefore detects the agent before the agent has the agent's lock.
+    /// Starts an agent unless another process is starting one. An agent inherits the start lock, so the agent holds this lock
+    /// from its first moment. Another process that starts an agent therefore detects the agent before the agent has the agent's
+    /// lock.
     private func startAlone(_ path: String) -> Result {
         let began = SuspendingClock.now
         var pause: UInt32 = 5_000

@@ -7,8 +7,8 @@ import Synchronization
 ///
 /// The manifest is the property list that the program set with ``AppManifest/use(propertyList:)``. Otherwise it is the first of
 /// these files next to the executable: `<executable>-Info.plist`, the same name in SwiftPM's `<package>_<executable>.resources`,
-/// and `Info.plist`. The first two names contain the executable's name, because SwiftPM creates no bundles and several executables
-/// may be in one folder.
+/// and `Info.plist`. The first two names contain the executable's name, because SwiftPM creates no bundles and several
+/// executables may be in one folder.
 package struct AppManifest: Sendable, Equatable {
     /// `CFBundleIdentifier`: the name of the app's folders and its agent.
     package var appIdentifier: String
@@ -20,7 +20,8 @@ package struct AppManifest: Sendable, Equatable {
     /// manifest. The other executables (helpers, like Apple's extensions) can also submit requests. `nil` for the executable that
     /// ran last.
     package var executableName: String?
-    /// `BackgroundLaunchEnvironment`: the environment variables that launches inherit. An entry may end in `*`. Beyond Apple.
+    /// `BackgroundLaunchEnvironment`: the environment variables that launches inherit. An entry may end in `*`. Apple's API has
+    /// no equivalent.
     package var launchVariables: [String]?
 
     package init(appIdentifier: String, displayName: String, version: String, permittedIdentifiers: [String]) {
@@ -141,8 +142,8 @@ package struct AppManifest: Sendable, Equatable {
         )
     }
 
-    /// Returns the content of a manifest file. If the file exists and cannot be read, the process ends, because an app with another
-    /// identity would work in other folders.
+    /// Returns the content of a manifest file. If the file exists and cannot be read, the process ends, because an app with
+    /// another identity would work in other folders.
     private static func contents(of url: URL, _ name: String) -> Data? {
         do {
             return try RetriedFileRead.contents(of: url)

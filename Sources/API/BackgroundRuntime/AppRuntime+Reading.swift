@@ -5,8 +5,8 @@ import ProcessSupport
 
 /// Reads of the ledger whose results the app or its commands use for decisions.
 extension AppRuntime {
-    /// The time limit of reads of a list. This limit is long, because an app that does not find its work in a list begins the work
-    /// again.
+    /// The time limit of reads of a list. This limit is long, because an app that does not find its work in a list begins the
+    /// work again.
     package static let listReadTimeout = Duration.seconds(60)
     /// The time limit of other reads, and of reserving identifiers for new tasks.
     package static let patience = Duration.seconds(5)

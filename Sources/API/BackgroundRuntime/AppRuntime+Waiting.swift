@@ -14,7 +14,8 @@ extension AppRuntime {
     /// process does not run on a test host.
     package var executor: (any TaskExecutor)? { testHost?.executor }
 
-    /// Returns the moment on the clock of this process for a date that the app computed. The two clocks differ only on a test host.
+    /// Returns the moment on the clock of this process for a date that the app computed. The two clocks differ only on a test
+    /// host.
     package func date(fromApp date: Date) -> Date {
         guard let testHost, let appNow = testHost.appNow else { return date }
         return date.moved(from: appNow(), to: testHost.now())

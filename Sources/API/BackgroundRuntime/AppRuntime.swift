@@ -12,8 +12,8 @@ package final class AppRuntime: Sendable {
     /// The runtime of a block that was created on a test host. The block may run after the end of its test, during the next test.
     @TaskLocal static var ofBlock: AppRuntime?
 
-    /// The runtime of the current work: the runtime of a test if the work belongs to the test, or else the runtime of the process.
-    /// Use this runtime for state that is kept between tests, and for real clocks.
+    /// The runtime of the current work: the runtime of a test if the work belongs to the test, or else the runtime of the
+    /// process. Use this runtime for state that is kept between tests, and for real clocks.
     package static var ofWork: AppRuntime { isOnTestHost ? shared : process }
     package static var ofProcess: AppRuntime { process }
 
@@ -36,7 +36,8 @@ package final class AppRuntime: Sendable {
     /// The ledger of this process.
     struct Opened {
         let ledger: Ledger
-        /// `true` if the ledger contains the program and the user's session. A process that only reads does not wait to write them.
+        /// `true` if the ledger contains the program and the user's session. A process that only reads does not wait to write
+        /// them.
         var isIntroduced: Bool
     }
 
@@ -287,8 +288,8 @@ package final class AppRuntime: Sendable {
         }
     }
 
-    /// Installs the login entry of the agent if it is missing or starts a missing program, so that accepted work survives a reboot.
-    /// In a launched process the entry already exists. Cost if the entry exists: a few file checks.
+    /// Installs the login entry of the agent if it is missing or starts a missing program, so that accepted work survives a
+    /// reboot. In a launched process the entry already exists. Cost if the entry exists: a few file checks.
     package func installLoginEntry() {
         guard LaunchContext.current == nil, testHost == nil else { return }
         let environment = ThisProcess.environment

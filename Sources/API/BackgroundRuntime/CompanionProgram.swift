@@ -45,7 +45,7 @@ package enum CompanionProgram {
     /// The time limit in seconds for a program that must end by itself.
     private static let patience = 30.0
 
-    /// Starts a program without input and waits until it ends. Blocks.
+    /// Starts a program without input and waits until it ends. The call blocks the thread.
     ///
     /// - Returns: the reason why the program does not work, or `nil` if it works.
     package static func trouble(starting path: String, _ arguments: [String]) -> String? {
@@ -64,8 +64,8 @@ package enum CompanionProgram {
         (environment["PATH"] ?? "/usr/bin").split(separator: ":").map { $0 + "/" + name }
     }
 
-    /// A file that cannot be examined at the moment is assumed to be the program. If the file is not the program, the start of the
-    /// file fails with a reason.
+    /// A file that cannot be examined at the moment is assumed to be the program. If the file is not the program, the start of
+    /// the file fails with a reason.
     private static func isProgram(_ path: String) -> Bool {
         var information = stat()
         guard path.hasPrefix("/") else { return false }

@@ -41,8 +41,8 @@ package final class DatabaseWatch: Sendable {
 
     deinit { source?.cancel() }
 
-    /// Calls the listeners every half second, from a thread. A process without a free descriptor cannot watch the database. A timer
-    /// of libdispatch also needs a descriptor, and never fires without a descriptor.
+    /// Calls the listeners every half second, from a thread. A process without a free descriptor cannot watch the database. A
+    /// timer of libdispatch also needs a descriptor, and never fires without a descriptor.
     private func pollAtIntervals() {
         Thread.detachNewThread { [weak self] in
             while true {

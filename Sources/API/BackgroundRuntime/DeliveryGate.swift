@@ -20,8 +20,8 @@ package final class DeliveryGate: Sendable {
     /// The gate of a process that a user started.
     package static var ofThisProcess: DeliveryGate { AppRuntime.shared.part { DeliveryGate() } }
 
-    /// `true` if the process is about to end. A delivery inside the gate completes its current call of the app, and makes no other
-    /// calls.
+    /// `true` if the process is about to end. A delivery inside the gate completes its current call of the app, and makes no
+    /// other calls.
     package var isClosing: Bool { state.withLock { if case .open = $0 { false } else { true } } }
 
     /// Enters the gate. Returns `false` if the process is ending, so that nothing may be delivered any more.

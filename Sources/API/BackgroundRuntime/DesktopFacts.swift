@@ -113,8 +113,8 @@ package struct DesktopFacts: Sendable, Equatable {
     }
 
     /// Returns whether the machine can be woken. If an agent has tried to set an alarm, its recorded result is used. Before the
-    /// first try, only the capability can be examined. An agent inherits the capabilities of its starter, which is this process or
-    /// the user manager.
+    /// first try, only the capability can be examined. An agent inherits the capabilities of its starter, which is this process
+    /// or the user manager.
     private static func waking(_ report: AlarmReport?) -> Waking {
         if let obstacle = report?.obstacle { return .hindered(obstacle) }
         if report?.alarm != nil { return .alarmIsSet }

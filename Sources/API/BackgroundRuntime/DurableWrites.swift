@@ -7,10 +7,10 @@ import Synchronization
 /// Durable writes for methods that cannot throw, for example `cancel()`, `suspend()` and removals.
 ///
 /// A write fails temporarily if the disk is full or another process blocks the ledger. The failure is then printed on standard
-/// error, and the write is retried after growing pauses. Later writes wait until this write has succeeded, so that the order of the
-/// writes is kept. This also applies to later writes that can throw. A process that a user started does not end before the writes
-/// succeed or the time limit is reached. If the writes of a launch do not succeed, the launch has no result and is retried. A write
-/// that can never succeed is reported and discarded.
+/// error, and the write is retried after growing pauses. Later writes wait until this write has succeeded, so that the order of
+/// the writes is kept. This also applies to later writes that can throw. A process that a user started does not end before the
+/// writes succeed or the time limit is reached. If the writes of a launch do not succeed, the launch has no result and is
+/// retried. A write that can never succeed is reported and discarded.
 package final class DurableWrites: Sendable {
     package static var shared: DurableWrites {
         let runtime = AppRuntime.shared

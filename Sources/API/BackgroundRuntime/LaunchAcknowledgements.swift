@@ -10,7 +10,8 @@ final class LaunchAcknowledgements: Sendable {
         case open([Acknowledgement])
         /// Deliveries are recorded at once.
         case atOnce
-        /// The launch has a result. Later deliveries are recorded at once if `counting` is `true`. Otherwise they are not recorded.
+        /// The launch has a result. Later deliveries are recorded at once if `counting` is `true`. Otherwise they are not
+        /// recorded.
         case closed(counting: Bool)
     }
 

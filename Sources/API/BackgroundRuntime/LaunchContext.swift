@@ -200,9 +200,9 @@ package final class LaunchContext: Sendable {
         DurableWrites.shared.commit("the delivery in launch \(id)", acknowledgement)
     }
 
-    /// Acknowledges deliveries at once from now on. Call this method if the app began a background transfer in this launch, because
-    /// the app would begin the transfer again if all events were delivered again. An upload with a submission key is an exception.
-    /// Also call this method if the time of the launch ended before all events were delivered.
+    /// Acknowledges deliveries at once from now on. Call this method if the app began a background transfer in this launch,
+    /// because the app would begin the transfer again if all events were delivered again. An upload with a submission key is an
+    /// exception. Also call this method if the time of the launch ended before all events were delivered.
     ///
     /// - Parameter recorded: the number of deliveries that ``recordDeliveries(in:)`` recorded.
     package func acknowledgeAtOnce(recorded: Int = 0) {
@@ -261,8 +261,8 @@ package final class LaunchContext: Sendable {
     /// Ends the deliveries because the time is up. The delegates finish their current call.
     ///
     /// If a delegate has not received all events, the events that it received are recorded now, and the next launch delivers the
-    /// rest. Without this record, a launch with more events than it can deliver in its time would be repeated with the same events.
-    /// If the delegates have received all events and a handler still works with them, the events are delivered again.
+    /// rest. Without this record, a launch with more events than it can deliver in its time would be repeated with the same
+    /// events. If the delegates have received all events and a handler still works with them, the events are delivered again.
     func endDeliveries() {
         let listeners = listenersOfLaunch
         guard state.withLock({ $0.waitsForListeners }) || listeners.contains(where: { !$0.hasReceivedAll() }) else { return }
@@ -276,8 +276,8 @@ package final class LaunchContext: Sendable {
     /// Sets the text that the history shows about the result of the launch. Each call replaces the text.
     package func describe(_ summary: String) { state.withLock { $0.summary = summary } }
 
-    /// Returns the responses to a notification that were not delivered. If the responses cannot be read, the launch fails, because
-    /// otherwise the responses would be acknowledged as delivered.
+    /// Returns the responses to a notification that were not delivered. If the responses cannot be read, the launch fails,
+    /// because otherwise the responses would be acknowledged as delivered.
     package static func undeliveredResponses(to notification: String) -> [NotificationResponseRecord] {
         do {
             return try AppRuntime.shared.ledger().read { try $0.undeliveredResponses() }.filter {
@@ -339,8 +339,8 @@ package final class LaunchContext: Sendable {
 
     // MARK: After the result
 
-    /// Adds work that is allowed to continue after the result. The process continues until this work is complete, or until the time
-    /// of the launch ends.
+    /// Adds work that is allowed to continue after the result. The process continues until this work is complete, or until the
+    /// time of the launch ends.
     package func stay(until isOver: @escaping @Sendable () async -> Void) { state.withLock { $0.stays.append(isOver) } }
 
     /// Lets the process wait for ``graceAfterResult()`` once, after all other work that is allowed to continue.

@@ -8,8 +8,8 @@ import Synchronization
 package final class LaunchHandlers: Sendable {
     package static var shared: LaunchHandlers { AppRuntime.shared.part { LaunchHandlers() } }
 
-    /// A function that runs a launch to its end. The function returns whether the launch succeeded, or `nil` if the module does not
-    /// handle the launch. The function's Swift task is cancelled when the time of the launch ends.
+    /// A function that runs a launch to its end. The function returns whether the launch succeeded, or `nil` if the module does
+    /// not handle the launch. The function's Swift task is cancelled when the time of the launch ends.
     package typealias Handler = @Sendable (LaunchRecord) async -> Bool?
 
     private let handlers = Mutex<[LaunchKind: [Handler]]>([:])

@@ -32,7 +32,8 @@ package final class LedgerRetry: Sendable {
 
     /// Calls the body until it succeeds, and returns its result. Blocks the thread between two tries.
     ///
-    /// - Parameter patience: The time limit, counted from the first failure. Time that another call has already waited is included.
+    /// - Parameter patience: The time limit, counted from the first failure. Time that another call has already waited is
+    ///   included.
     /// - Throws: The last error. The error is thrown at once if another try cannot help.
     package func run<Value>(
         for patience: Duration, _ body: () throws(StoreError) -> Value

@@ -1,9 +1,9 @@
 import CCoreFoundation
 import Foundation
 
-/// Sets the app's identity in Foundation. On Linux, Foundation finds a property list only in a bundle's folder, which an executable
-/// of SwiftPM does not have. Without the identity, `Bundle.main.bundleIdentifier` is `nil`, and code for iOS that unwraps this
-/// value would crash.
+/// Sets the app's identity in Foundation. On Linux, Foundation finds a property list only in a bundle's folder, which an
+/// executable of SwiftPM does not have. Without the identity, `Bundle.main.bundleIdentifier` is `nil`, and code for iOS that
+/// unwraps this value would crash.
 ///
 /// Foundation's property list of such a program is empty. This type adds values with the functions of CoreFoundation that created
 /// the list. The list of a real bundle is not changed.

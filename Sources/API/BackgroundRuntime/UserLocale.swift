@@ -1,8 +1,8 @@
 import Foundation
 import ProcessSupport
 
-/// The locale for the user's dates and times. Foundation on Linux does not read the locale from the environment. Without this type,
-/// every user would see "12:00 PM".
+/// The locale for the user's dates and times. Foundation on Linux does not read the locale from the environment. Without this
+/// type, every user would see "12:00 PM".
 package enum UserLocale {
     package static var current: Locale {
         ThisProcess.givenEnvironment.map(locale(in:)) ?? ofProcess
@@ -34,9 +34,9 @@ extension UserLocale {
     /// The languages that the user prefers, the most preferred first, as a value of `Accept-Language` (RFC 9110, 12.5.4).
     package static var acceptLanguage: String { acceptLanguage(in: ThisProcess.environment) }
 
-    /// Returns the languages of an environment. Source of the rule: gettext. The languages are the list in `LANGUAGE` (separated by
-    /// colons), then the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is set. If that locale is `C`, the list is ignored. The
-    /// default is English.
+    /// Returns the languages of an environment. Source of the rule: gettext. The languages are the list in `LANGUAGE` (separated
+    /// by colons), then the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is set. If that locale is `C`, the list is ignored.
+    /// The default is English.
     package static func acceptLanguage(in environment: [String: String]) -> String {
         let single = name(of: "LC_MESSAGES", in: environment)
         let listed = (environment["LANGUAGE"] ?? "").split(separator: ":").map(String.init)

@@ -27,8 +27,8 @@ package struct WorkContext: Sendable {
             command: HostedCommand.current, environment: ThisProcess.givenEnvironment, isTestHosted: AppRuntime.isTestHosted)
     }
 
-    /// Returns a block that calls `body` as part of the captured process. The caller must run the block, because virtual time does
-    /// not pass before the block has run.
+    /// Returns a block that calls `body` as part of the captured process. The caller must run the block, because virtual time
+    /// does not pass before the block has run.
     package func block(_ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
         guard let hosted else { return body }
         hosted.activity.enter()

@@ -7,8 +7,8 @@ import Foundation
 /// Mark the type with `@main` if the delegate is the entry point of the iOS app. Otherwise add the delegate to an ``App`` with
 /// ``ApplicationDelegateAdaptor``.
 ///
-/// Differs from Apple: the methods have no `UIApplication` object and no options, and the other methods of `UIApplicationDelegate`
-/// do not exist. A process that the agent launched is never in the foreground.
+/// Differs from Apple: the methods have no `UIApplication` object and no options, and the other methods of
+/// `UIApplicationDelegate` do not exist. A process that the agent launched is never in the foreground.
 @MainActor
 public protocol ApplicationDelegate: AnyObject {
     init()
@@ -30,8 +30,8 @@ public protocol ApplicationDelegate: AnyObject {
 
 /// A delegate that creates a background session only when events of the session arrive.
 ///
-/// A session that the delegate creates in `applicationDidFinishLaunching` does not need this protocol. An app with a scene that has
-/// `.backgroundTask(.urlSession(…))` does not need this protocol either.
+/// A session that the delegate creates in `applicationDidFinishLaunching` does not need this protocol. An app with a scene that
+/// has `.backgroundTask(.urlSession(…))` does not need this protocol either.
 @MainActor
 public protocol BackgroundSessionApplicationDelegate: ApplicationDelegate {
     /// Handles a launch for ended transfers of a background session. The method must create the session with a delegate. The app

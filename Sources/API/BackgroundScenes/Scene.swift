@@ -64,7 +64,7 @@ public struct WindowGroup<Content: View>: Scene {
 }
 
 /// A scene with an action and without a window. The action runs when a user starts the app. The process exits when the action has
-/// returned and all work that the app began is stored. Beyond Apple.
+/// returned and all work that the app began is stored. Apple's API has no equivalent.
 public struct Worker: Scene {
     let action: @Sendable () async -> Void
 

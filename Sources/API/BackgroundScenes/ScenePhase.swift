@@ -1,7 +1,7 @@
 /// The phase of the app: in the foreground or in the background.
 ///
-/// Differs from Apple: an app without windows is `.active` while a command that a user started runs. When the command has returned,
-/// the phase changes to `.inactive` and then to `.background`. A process that the agent launched is always in the phase
+/// Differs from Apple: an app without windows is `.active` while a command that a user started runs. When the command has
+/// returned, the phase changes to `.inactive` and then to `.background`. A process that the agent launched is always in the phase
 /// `.background`.
 public enum ScenePhase: Comparable, Hashable, Sendable {
     case background

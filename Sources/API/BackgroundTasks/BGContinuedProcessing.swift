@@ -10,7 +10,7 @@ import Foundation
 ///
 /// Differs from Apple: a desktop notification shows the progress. At most ``BGTaskScheduler/continuedProcessingRoom`` tasks of an
 /// app run at the same time.
-open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base class is unchecked Sendable
+open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because the base class is unchecked Sendable
     /// The behavior if the task cannot run at once because too many tasks are running.
     public enum SubmissionStrategy: Int, Sendable {
         /// The submission fails with ``BGTaskScheduler/Error/immediateRunIneligible``.

@@ -86,10 +86,10 @@ open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards a
 }
 
 /// The work of an app refresh.
-open class BGAppRefreshTask: BGTask, @unchecked Sendable {}  // because its base class is unchecked Sendable
+open class BGAppRefreshTask: BGTask, @unchecked Sendable {}  // because the base class is unchecked Sendable
 
 /// The work of a processing request.
-open class BGProcessingTask: BGTask, @unchecked Sendable {}  // because its base class is unchecked Sendable
+open class BGProcessingTask: BGTask, @unchecked Sendable {}  // because the base class is unchecked Sendable
 
 /// A task for health research. Differs from Apple: Linux desktops have no health research, so no launch creates this task.
-open class BGHealthResearchTask: BGProcessingTask, @unchecked Sendable {}  // because its base class is unchecked Sendable
+open class BGHealthResearchTask: BGProcessingTask, @unchecked Sendable {}  // because the base class is unchecked Sendable

@@ -15,7 +15,8 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
     /// as the current date.
     open var earliestBeginDate: Date?
 
-    /// The rule for the times of a repeating request on the user's clock, for example every day at 12:00. Beyond Apple.
+    /// The rule for the times of a repeating request on the user's clock, for example every day at 12:00. Apple's API has no
+    /// equivalent.
     ///
     /// After each launch, the request stays pending with its next occurrence, even if the handler crashed before it could submit
     /// again. The request is planned again when the time zone or the clock changes. If the request has a rule,
@@ -26,10 +27,10 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
     /// Different delays spread the load on a server that many apps call at noon.
     public var recurrenceDelay: Double = 0
 
-    /// The next time at which a pending request with a rule is due. Beyond Apple.
+    /// The next time at which a pending request with a rule is due. Apple's API has no equivalent.
     public internal(set) var occurrence: Date?
 
-    /// The policy for occurrences that were missed because the machine was off or asleep. Beyond Apple.
+    /// The policy for occurrences that were missed because the machine was off or asleep. Apple's API has no equivalent.
     public var missedOccurrences: MissedPolicy = .once
 
     /// A Boolean value that indicates whether the agent launches the request while the desktop's power saver is on. Set the value
@@ -103,7 +104,7 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
 }
 
 /// A request for a short launch to refresh the app's content. The time limit is 30 s unless the app's settings change it.
-open class BGAppRefreshTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base class is unchecked Sendable
+open class BGAppRefreshTaskRequest: BGTaskRequest, @unchecked Sendable {  // because the base class is unchecked Sendable
     /// - Parameter identifier: an identifier from the permitted list.
     public override init(identifier: String) { super.init(identifier: identifier) }
 
@@ -111,7 +112,7 @@ open class BGAppRefreshTaskRequest: BGTaskRequest, @unchecked Sendable {  // bec
 }
 
 /// A request for a launch that takes minutes and can require conditions.
-open class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base class is unchecked Sendable
+open class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because the base class is unchecked Sendable
     /// A Boolean value that indicates whether the launch requires a network. If the network is lost while the launch runs, the
     /// agent ends the launch.
     ///

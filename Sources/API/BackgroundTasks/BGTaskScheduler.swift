@@ -13,8 +13,8 @@ import Synchronization
 /// Differs from Apple: the scheduler does not learn when the user uses the app, and has no energy budget. The agent launches a
 /// request when the request's conditions are met. The command `why` shows the conditions that are not met.
 ///
-/// The class is open, like Apple's class, so that tests of an app can mock it. `BackgroundTasksTesting` runs the real scheduler in
-/// virtual time.
+/// The class is open, like Apple's class, so that tests of an app can mock it. `BackgroundTasksTesting` runs the real scheduler
+/// in virtual time.
 open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this class has no mutable state, but a subclass may have
     /// The scheduler of this process.
     open class var shared: BGTaskScheduler { ofThisProcess }
@@ -58,7 +58,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
     }
 
     /// Runs the handler of the launch for which the agent started this process, and ends the process when the launch has ended.
-    /// Beyond Apple.
+    /// Apple's API has no equivalent.
     ///
     /// In a `main.swift`, register the handlers, and then call this method. If the agent did not launch the process, the method
     /// returns when the continued processing of this process has ended, usually at once. If the app registers a handler after
@@ -139,7 +139,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
         DurableWrites.shared.commit("the cancellation of \(identifier)") { _ = try $0.deleteRequest(identifier) }
     }
 
-    /// Removes a pending request, and throws an error if the request cannot be removed. Beyond Apple.
+    /// Removes a pending request, and throws an error if the request cannot be removed. Apple's API has no equivalent.
     /// - Throws: ``BGTaskScheduler/Error/unavailable``.
     public func removeTaskRequest(withIdentifier identifier: String) throws {
         _ = try storing { try $0.deleteRequest(identifier) }
@@ -153,8 +153,8 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
     /// Returns copies of the pending requests. To change a pending request, change the copy and submit the copy.
     open func pendingTaskRequests() async -> [BGTaskRequest] { pendingNow() }
 
-    /// Returns a copy of the pending request with this identifier, or `nil` if no request with this identifier is pending. Beyond
-    /// Apple.
+    /// Returns a copy of the pending request with this identifier, or `nil` if no request with this identifier is pending.
+    /// Apple's API has no equivalent.
     ///
     /// Cost: one read of the ledger, a fraction of a millisecond.
     /// - Throws: ``BGTaskScheduler/Error/unavailable``.
@@ -196,8 +196,8 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
 
     // MARK: Simulation
 
-    /// Launches a pending request now, in the same way as the agent launches a due request. Beyond Apple: on iOS only a debugger
-    /// can do this.
+    /// Launches a pending request now, in the same way as the agent launches a due request. Apple's API has no equivalent: on iOS
+    /// only a debugger can do this.
     /// - Returns: the agent's response, as a sentence for the user.
     /// - Throws: ``BGTaskScheduler/Error/unavailable`` if the ledger cannot be used or no agent responds.
     public func simulateLaunch(forTaskWithIdentifier identifier: String) async throws -> String {
@@ -211,7 +211,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
     }
 
     /// Pauses the time limit of the launch while the user chooses something, for example a file. The longest pause is 10 minutes.
-    /// Beyond Apple.
+    /// Apple's API has no equivalent.
     public func personIsChoosing(_ isChoosing: Bool) { LaunchContext.current?.setPersonChoosing(isChoosing) }
 
     /// Records that the current launch failed, although its action returns normally. The history shows `failed` and the reason.
@@ -225,7 +225,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
 
     /// Ends the process because the current launch cannot do the work now, for a temporary reason. The agent retries the launch
     /// after growing pauses, as after a crash. The history shows the reason. If the agent did not launch the process, this method
-    /// has no effect. Beyond Apple.
+    /// has no effect. Apple's API has no equivalent.
     public func abandonCurrentLaunch(_ reason: String) { LaunchContext.current?.abandon(reason) }
 
     /// The current time of the clock that decides when requests of this process begin. In a test that runs on a test host, the

@@ -68,8 +68,9 @@ public struct BackgroundGuarantees: Sendable, Equatable, Codable {
     /// the user logs in, because the user unit or the autostart entry starts the agent. Source of the rule: systemd.special(7),
     /// `default.target`; the Desktop Application Autostart Specification.
     public let survivesReboot: Guarantee
-    /// The work continues after `kill -9` of the app and the agent. A user manager starts the agent again. Without a user manager,
-    /// the app's next command or the next login starts the agent again. Source of the rule: systemd.service(5), `Restart=`.
+    /// The work continues after `kill -9` of the app and the agent. A user manager starts the agent again. Without a user
+    /// manager, the app's next command or the next login starts the agent again. Source of the rule: systemd.service(5),
+    /// `Restart=`.
     ///
     /// Differs from Apple: on iOS, a user who swipes the app away ends its refreshes and its transfers.
     public let survivesForceQuit: Guarantee
@@ -101,7 +102,7 @@ public struct BackgroundGuarantees: Sendable, Equatable, Codable {
     /// agent can detect these facts. In a test with `TestDriver`, the desktop has all capabilities except ``wakesSystem``.
     ///
     /// This property throws no errors. If a fact cannot be examined, for example because the ledger cannot be read, the state is
-    /// `unknown`. Cost: about a dozen file checks and one read of the ledger. No other process is called or started, and no file is
-    /// created.
+    /// `unknown`. Cost: about a dozen file checks and one read of the ledger. No other process is called or started, and no file
+    /// is created.
     public static var current: BackgroundGuarantees { BackgroundGuarantees(AppRuntime.shared.desktopFacts) }
 }

@@ -47,8 +47,8 @@ public enum BackgroundLaunch {
                 run: { payload in await task.run(payload, action) }))
     }
 
-    /// Runs the actions of the launch for which the agent started this process, and ends the process when the launch has ended. If
-    /// a user started the process, the method returns at once, so that the app can open its windows.
+    /// Runs the actions of the launch for which the agent started this process, and ends the process when the launch has ended.
+    /// If a user started the process, the method returns at once, so that the app can open its windows.
     ///
     /// Call this method on the main thread, as the first step of `main` after the actions are registered. Do not open a window or
     /// a display before this call, because a launch may run without a display. If the app registers a handler after this call,
@@ -75,7 +75,8 @@ public enum BackgroundLaunch {
     /// - Parameters:
     ///   - hasMore: `true` if Swift tasks of the app may still begin work. The method then waits a short time after the last work
     ///     that the app began.
-    ///   - continuation: the number of seconds to wait for running requests of the app, because their handlers may begin more work.
+    ///   - continuation: the number of seconds to wait for running requests of the app, because their handlers may begin more
+    ///     work.
     package static func settled(hasMore: Bool = false, continuation: Double = 0) async {
         let beginnings = UnsavedWork.current
         let limit = AppRuntime.shared.elapsed + .seconds(continuation)

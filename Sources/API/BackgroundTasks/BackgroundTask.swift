@@ -32,7 +32,7 @@ extension BackgroundTask where Request == Void, Response == Void {
         Self(kind: .appRefresh, matches: { $0 == identifier }, requests: { _ in [()] })
     }
 
-    /// A processing task with exactly this identifier. Beyond Apple.
+    /// A processing task with exactly this identifier. Apple's API has no equivalent.
     public static func processing(_ identifier: String) -> Self {
         Self(kind: .processing, matches: { $0 == identifier }, requests: { _ in [()] })
     }
@@ -65,8 +65,8 @@ extension BackgroundTask where Request == Void, Response == Void {
 }
 
 extension BackgroundTask where Request == BGContinuedProcessingTask, Response == Void {
-    /// Continued processing with exactly this identifier. The action receives the task and can change the progress and the title of
-    /// the task. The task is complete when the action returns. Beyond Apple.
+    /// Continued processing with exactly this identifier. The action receives the task and can change the progress and the title
+    /// of the task. The task is complete when the action returns. Apple's API has no equivalent.
     public static func continuedProcessing(_ identifier: String) -> Self {
         Self(
             kind: .continuedProcessing, matches: { $0 == identifier },

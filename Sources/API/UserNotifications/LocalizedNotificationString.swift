@@ -6,8 +6,8 @@ extension NSString {
     ///
     /// - Parameters:
     ///   - key: the key of the text. If the bundle does not contain the key, the key itself is used as the text.
-    ///   - arguments: the values for the specifiers `%@`, `%d`, `%1$@` and similar, in their order. A specifier without a value is
-    ///     not changed.
+    ///   - arguments: the values for the specifiers `%@`, `%d`, `%1$@` and similar, in their order. A specifier without a value
+    ///     is not changed.
     public static func localizedUserNotificationString(forKey key: String, arguments: [Any]?) -> String {
         let format = Bundle.main.localizedString(forKey: key, value: key, table: nil)
         // `String(format:)` is not used, because a text with too many specifiers, or with wrong types, would end the process.

@@ -7,8 +7,8 @@ import Synchronization
 /// The delegate's decision about the parts of a notification that are shown (banner, list, sound and badge). The delegate decides
 /// only about notifications that arrive while a user runs the app.
 ///
-/// The notification is stored before the delegate is called. If the delegate does not respond, the notification is shown unchanged.
-/// So the notification is not lost if the process ends before the response.
+/// The notification is stored before the delegate is called. If the delegate does not respond, the notification is shown
+/// unchanged. So the notification is not lost if the process ends before the response.
 struct PresentationDecision: Sendable {
     let center: UNUserNotificationCenter
     let request: UNNotificationRequest

@@ -8,11 +8,12 @@ public struct UNAuthorizationOptions: OptionSet, Sendable {
     public static let sound = UNAuthorizationOptions(rawValue: 2)
     /// Notifications on the screen.
     public static let alert = UNAuthorizationOptions(rawValue: 4)
-    /// Notifications in a car. Stored, without effect.
+    /// Notifications in a car. The value is stored and has no effect.
     public static let carPlay = UNAuthorizationOptions(rawValue: 8)
     /// Alerts that also play their sound in quiet hours.
     public static let criticalAlert = UNAuthorizationOptions(rawValue: 16)
-    /// A link to the app's notification settings. Stored, without effect, because desktops do not offer such a link.
+    /// A link to the app's notification settings. The value is stored and has no effect, because desktops do not offer such a
+    /// link.
     public static let providesAppNotificationSettings = UNAuthorizationOptions(rawValue: 32)
     /// Quiet notifications without a permission request.
     public static let provisional = UNAuthorizationOptions(rawValue: 64)
@@ -30,9 +31,9 @@ public enum UNAuthorizationStatus: Int, Sendable {
     /// The user switched the app's notifications off.
     case denied = 1
     case authorized = 2
-    /// A provisional permission. Differs from Apple: never used.
+    /// A provisional permission. Differs from Apple: this value is never used.
     case provisional = 3
-    /// The permission of an App Clip. Differs from Apple: never used.
+    /// The permission of an App Clip. Differs from Apple: this value is never used.
     case ephemeral = 4
 }
 

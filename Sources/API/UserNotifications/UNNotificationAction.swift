@@ -1,7 +1,7 @@
 import BackgroundNotices
 import Foundation
 
-/// The behavior of a button. Differs from Apple: the options are stored, without effect.
+/// The behavior of a button. Differs from Apple: the options are stored and have no effect.
 public struct UNNotificationActionOptions: OptionSet, Sendable, Codable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
@@ -13,8 +13,9 @@ public struct UNNotificationActionOptions: OptionSet, Sendable, Codable {
     public static let foreground = UNNotificationActionOptions(rawValue: 4)
 }
 
-/// The picture of a button. Differs from Apple: stored, without effect, because desktops do not show pictures of buttons.
-public final class UNNotificationActionIcon: NSObject, @unchecked Sendable {  // because it is immutable
+/// The picture of a button. Differs from Apple: the value is stored and has no effect, because desktops do not show pictures of
+/// buttons.
+public final class UNNotificationActionIcon: NSObject, @unchecked Sendable {  // because the object is immutable
     let name: String
 
     /// Creates a picture from the name of a system icon.
@@ -27,7 +28,7 @@ public final class UNNotificationActionIcon: NSObject, @unchecked Sendable {  //
 }
 
 /// A button of a notification.
-open class UNNotificationAction: NSObject, NSCopying, @unchecked Sendable {  // because it is immutable
+open class UNNotificationAction: NSObject, NSCopying, @unchecked Sendable {  // because the object is immutable
     /// The identifier of the button. A response contains this identifier if the button is pressed.
     public let identifier: String
     /// The label of the button.
@@ -67,7 +68,7 @@ open class UNNotificationAction: NSObject, NSCopying, @unchecked Sendable {  // 
 
 /// A button with a text field. Differs from Apple: if the desktop's notifications cannot contain a text field, the button is not
 /// shown.
-open class UNTextInputNotificationAction: UNNotificationAction, @unchecked Sendable {  // because it is immutable
+open class UNTextInputNotificationAction: UNNotificationAction, @unchecked Sendable {  // because the object is immutable
     /// The label of the button that sends the text.
     public let textInputButtonTitle: String
     /// The placeholder in the empty text field.

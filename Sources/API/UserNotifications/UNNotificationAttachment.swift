@@ -8,11 +8,13 @@ import Spool
 /// type, the attachment is refused. The error is `attachmentCorrupt` if the expected type is a known type. Otherwise the error is
 /// `attachmentUnrecognizedType`.
 public let UNNotificationAttachmentOptionsTypeHintKey = "UNNotificationAttachmentOptionsTypeHintKey"
-/// The option key for a value that hides the picture. Differs from Apple: stored, without effect.
+/// The option key for a value that hides the picture. Differs from Apple: the value is stored and has no effect.
 public let UNNotificationAttachmentOptionsThumbnailHiddenKey = "UNNotificationAttachmentOptionsThumbnailHiddenKey"
-/// The option key for the part of the picture that is shown as the thumbnail. Differs from Apple: stored, without effect.
+/// The option key for the part of the picture that is shown as the thumbnail. Differs from Apple: the value is stored and has no
+/// effect.
 public let UNNotificationAttachmentOptionsThumbnailClippingRectKey = "UNNotificationAttachmentOptionsThumbnailClippingRectKey"
-/// The option key for the frame of a film that is shown as the thumbnail. Differs from Apple: stored, without effect.
+/// The option key for the frame of a film that is shown as the thumbnail. Differs from Apple: the value is stored and has no
+/// effect.
 public let UNNotificationAttachmentOptionsThumbnailTimeKey = "UNNotificationAttachmentOptionsThumbnailTimeKey"
 
 /// A file that belongs to a notification: a picture, a sound or a film.
@@ -20,7 +22,7 @@ public let UNNotificationAttachmentOptionsThumbnailTimeKey = "UNNotificationAtta
 /// Differs from Apple: the file is copied and not moved when its notification is added, because it may be a file of the user. A
 /// desktop shows only the first picture, as a thumbnail. The other files are stored, and the app receives these files with the
 /// user's response.
-public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  // because it is immutable
+public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  // because the object is immutable
     /// The app's name for the file.
     public let identifier: String
     /// The location of the file. Before the app adds the notification, the URL is the location of the app's file. In a delivered

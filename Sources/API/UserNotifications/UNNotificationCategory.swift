@@ -7,36 +7,36 @@ public struct UNNotificationCategoryOptions: OptionSet, Sendable, Codable {
     public init(rawValue: UInt) { self.rawValue = rawValue }
     /// The app receives a response when the user closes the notification.
     public static let customDismissAction = UNNotificationCategoryOptions(rawValue: 1)
-    /// Notifications in a car. Stored, without effect.
+    /// Notifications in a car. The value is stored and has no effect.
     public static let allowInCarPlay = UNNotificationCategoryOptions(rawValue: 2)
-    /// The desktop shows the title even if previews are hidden. Stored, without effect, because the desktop decides which
-    /// previews are hidden.
+    /// The desktop shows the title even if previews are hidden. The value is stored and has no effect, because the desktop
+    /// decides which previews are hidden.
     public static let hiddenPreviewsShowTitle = UNNotificationCategoryOptions(rawValue: 4)
-    /// The desktop shows the subtitle even if previews are hidden. Stored, without effect.
+    /// The desktop shows the subtitle even if previews are hidden. The value is stored and has no effect.
     public static let hiddenPreviewsShowSubtitle = UNNotificationCategoryOptions(rawValue: 8)
     /// Notifications that are read aloud. Apple deprecated this option. The value is stored and has no effect.
     public static let allowAnnouncement = UNNotificationCategoryOptions(rawValue: 16)
 }
 
 /// The buttons of a kind of notification.
-open class UNNotificationCategory: NSObject, NSCopying, @unchecked Sendable {  // because it is immutable
+open class UNNotificationCategory: NSObject, NSCopying, @unchecked Sendable {  // because the object is immutable
     /// The identifier of the category. The content of a notification contains this identifier.
     public let identifier: String
     /// The buttons, in their order.
     public let actions: [UNNotificationAction]
-    /// The identifiers of Siri's intents. Stored, without effect.
+    /// The identifiers of Siri's intents. The value is stored and has no effect.
     public let intentIdentifiers: [String]
     /// Additional behavior of the notifications.
     public let options: UNNotificationCategoryOptions
-    /// The text that is shown instead of a hidden preview. Stored, without effect.
+    /// The text that is shown instead of a hidden preview. The value is stored and has no effect.
     public let hiddenPreviewsBodyPlaceholder: String
-    /// The format of a summary. Stored, without effect.
+    /// The format of a summary. The value is stored and has no effect.
     public let categorySummaryFormat: String
 
     /// - Parameters:
     ///   - identifier: the identifier of the category. The content of a notification contains this identifier.
     ///   - actions: the buttons, in their order.
-    ///   - intentIdentifiers: the identifiers of Siri's intents. Stored, without effect.
+    ///   - intentIdentifiers: the identifiers of Siri's intents. The value is stored and has no effect.
     ///   - hiddenPreviewsBodyPlaceholder: the text instead of a hidden preview. The text is stored and has no effect.
     ///   - categorySummaryFormat: the format of a summary. The format is stored and has no effect.
     ///   - options: additional behavior of the notifications.

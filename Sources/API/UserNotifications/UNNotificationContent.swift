@@ -63,14 +63,15 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
     open var badge: NSNumber? { fields.badge }
     /// The files of the notification. A desktop shows the first picture.
     open var attachments: [UNNotificationAttachment] { fields.attachments }
-    /// The identifier of the app's content to which the notification refers. Differs from Apple: stored, without effect.
-    open var targetContentIdentifier: String? { fields.target }
-    /// The name of the launch image. Differs from Apple: stored, without effect.
-    open var launchImageName: String { fields.launchImage }
-    /// The importance of the notification among the notifications of the app, from 0 to 1. Differs from Apple: stored, without
+    /// The identifier of the app's content to which the notification refers. Differs from Apple: the value is stored and has no
     /// effect.
+    open var targetContentIdentifier: String? { fields.target }
+    /// The name of the launch image. Differs from Apple: the value is stored and has no effect.
+    open var launchImageName: String { fields.launchImage }
+    /// The importance of the notification among the notifications of the app, from 0 to 1. Differs from Apple: the value is
+    /// stored and has no effect.
     open var relevanceScore: Double { fields.relevance }
-    /// The value by which a Focus of iOS selects notifications. Differs from Apple: stored, without effect.
+    /// The value by which a Focus of iOS selects notifications. Differs from Apple: the value is stored and has no effect.
     open var filterCriteria: String? { fields.filter }
     /// The argument of a summary. Apple deprecated this property. The value is stored and has no effect.
     open var summaryArgument: String { fields.summaryArgument }
@@ -78,11 +79,11 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
     open var summaryArgumentCount: Int { fields.summaryCount }
 
     /// The expiration date. At this date the agent removes the notification from the screen. If the agent has not shown the
-    /// notification before this date, the notification is never shown. Beyond Apple.
+    /// notification before this date, the notification is never shown. Apple's API has no equivalent.
     open var expirationDate: Date? { fields.expiration }
 
     /// A text below the body, for example a command to type. The text is shown only on desktops without buttons in notifications.
-    /// Beyond Apple.
+    /// Apple's API has no equivalent.
     open var textWithoutButtons: String? { fields.withoutButtons }
 
     /// Returns the same content as an immutable object.

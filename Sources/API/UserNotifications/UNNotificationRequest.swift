@@ -2,7 +2,7 @@ import BackgroundLedger
 import Foundation
 
 /// A request to show a notification. The app chooses the identifier of the request.
-public final class UNNotificationRequest: NSObject, NSCopying, @unchecked Sendable {  // because it is immutable
+public final class UNNotificationRequest: NSObject, NSCopying, @unchecked Sendable {  // because the object is immutable
     /// The app's name for the notification. A new request with the same identifier replaces the notification and alerts the user
     /// again.
     public let identifier: String
@@ -13,7 +13,7 @@ public final class UNNotificationRequest: NSObject, NSCopying, @unchecked Sendab
     /// A Boolean value that indicates whether a repeated request has no effect. If the value is `true` and a notification with
     /// equal identifier and content was already shown, the request changes nothing, even if the user has closed the notification.
     /// An app that was killed can therefore add a notification again, and the user sees the notification only once. Attachments
-    /// are not compared. Beyond Apple.
+    /// are not compared. Apple's API has no equivalent.
     public let alertsOncePerContent: Bool
 
     /// - Parameters:
@@ -25,7 +25,7 @@ public final class UNNotificationRequest: NSObject, NSCopying, @unchecked Sendab
         self.init(identifier: identifier, content: content, trigger: trigger, alertsOncePerContent: false)
     }
 
-    /// Creates a request with ``alertsOncePerContent``. Beyond Apple.
+    /// Creates a request with ``alertsOncePerContent``. Apple's API has no equivalent.
     public init(
         identifier: String, content: UNNotificationContent, trigger: UNNotificationTrigger?, alertsOncePerContent: Bool
     ) {
@@ -52,7 +52,7 @@ public final class UNNotificationRequest: NSObject, NSCopying, @unchecked Sendab
 }
 
 /// A notification that was shown.
-public final class UNNotification: NSObject, NSCopying, @unchecked Sendable {  // because it is immutable
+public final class UNNotification: NSObject, NSCopying, @unchecked Sendable {  // because the object is immutable
     /// The date at which the notification was shown.
     public let date: Date
     /// The request that was added.

@@ -26,7 +26,7 @@ public enum UNShowPreviewsSetting: Int, Sendable {
 
 /// The permissions for the app's notifications, as configured. Differs from Apple: one setting (``authorizationStatus``) applies
 /// to all ways to notify that a desktop supports.
-open class UNNotificationSettings: NSObject, @unchecked Sendable {  // because it is immutable
+open class UNNotificationSettings: NSObject, @unchecked Sendable {  // because the object is immutable
     /// The state of the app's permission to notify.
     public let authorizationStatus: UNAuthorizationStatus
 
@@ -45,7 +45,7 @@ open class UNNotificationSettings: NSObject, @unchecked Sendable {  // because i
     /// The setting for the lock screen. The value is always `notSupported`, because the desktop decides what the lock screen
     /// shows.
     public var lockScreenSetting: UNNotificationSetting { .notSupported }
-    /// The setting for notifications in a car. The value is always `notSupported`, because a desktop is not in a car.
+    /// The setting for notifications in a car. The value is always `notSupported`.
     public var carPlaySetting: UNNotificationSetting { .notSupported }
     /// The setting for critical alerts. Differs from Apple: this permission cannot be granted on a desktop. The app's settings
     /// decide which notifications are shown in quiet hours.

@@ -13,7 +13,7 @@ public struct UNNotificationSoundName: RawRepresentable, Hashable, Sendable {
 
 /// A sound of a notification. Differs from Apple: a name without an extension is a name in the freedesktop sound theme. The
 /// desktop sets the volume.
-open class UNNotificationSound: NSObject, @unchecked Sendable {  // because it is immutable
+open class UNNotificationSound: NSObject, @unchecked Sendable {  // because the object is immutable
     let name: String
 
     /// Creates a sound from a name in the desktop's theme, or from a file. If the theme does not contain the name, the desktop
@@ -35,7 +35,8 @@ open class UNNotificationSound: NSObject, @unchecked Sendable {  // because it i
     public static func criticalSoundNamed(_ name: UNNotificationSoundName) -> UNNotificationSound {
         UNNotificationSound(named: name)
     }
-    /// Returns the sound with this name, as ``init(named:)`` does. The volume (0 to 1) is not used, because the desktop sets the volume.
+    /// Returns the sound with this name, as ``init(named:)`` does. The volume (0 to 1) is not used, because the desktop sets the
+    /// volume.
     public static func criticalSoundNamed(_ name: UNNotificationSoundName, withAudioVolume volume: Float) -> UNNotificationSound {
         UNNotificationSound(named: name)
     }

@@ -35,8 +35,8 @@ open class UNNotificationTrigger: NSObject, NSCopying, @unchecked Sendable {  //
 /// A trigger that shows a notification a number of seconds after the app adds the notification. If the trigger repeats, the
 /// notification is shown again after each interval.
 ///
-/// If the computer was off at the time of a notification, the notification is shown when the computer is on again. If several times
-/// were missed, the notification is shown once.
+/// If the computer was off at the time of a notification, the notification is shown when the computer is on again. If several
+/// times were missed, the notification is shown once.
 public final class UNTimeIntervalNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because it is immutable
     /// The number of seconds until the notification is shown, and the number of seconds between two repetitions.
     public let timeInterval: TimeInterval
@@ -63,7 +63,7 @@ public final class UNTimeIntervalNotificationTrigger: UNNotificationTrigger, @un
 /// the end of the skipped period. If a matching time occurs twice, the notification is shown at the first of the two times. If
 /// the computer was off at the time of a notification, the notification is shown when the computer is on again. If several times
 /// were missed, the notification is shown once.
-public final class UNCalendarNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because it is immutable
+public final class UNCalendarNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because the object is immutable
     /// The components to match. Components without a value are not compared.
     public let dateComponents: DateComponents
 
@@ -83,11 +83,11 @@ public final class UNCalendarNotificationTrigger: UNNotificationTrigger, @unchec
 /// A trigger that shows a notification in a region. The declaration exists only so that code for iOS compiles. Differs from
 /// Apple: the notification center refuses a request with this trigger, because desktops do not report when the user enters or
 /// leaves a region.
-public final class UNLocationNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because it is immutable
+public final class UNLocationNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because the object is immutable
     /// Creates a trigger from any region object.
     public init(region: AnyObject, repeats: Bool) { super.init(repeats: repeats) }
 }
 
-/// A trigger for a notification that a server sent. Declared so that code compiles. Differs from Apple: this module does not
-/// support push notifications.
-public final class UNPushNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {}  // because it is immutable
+/// A trigger for a notification that a server sent. The declaration exists only so that code for iOS compiles. Differs from
+/// Apple: this module does not support push notifications.
+public final class UNPushNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {}  // because the object is immutable

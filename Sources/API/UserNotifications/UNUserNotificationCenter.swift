@@ -194,7 +194,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         }
     }
 
-    /// Returns the state and the content of a notification. Beyond Apple.
+    /// Returns the state and the content of a notification. Apple's API has no equivalent.
     ///
     /// - Returns: `nil` if a notification with this identifier does not exist.
     package func progress(of identifier: String) -> (state: NotificationProgress, content: UNNotificationContent)? {

@@ -1,8 +1,8 @@
 import ProcessSupport
 import Foundation
 
-/// The reason why an agent cannot write to the agent's database (ledger), and the time of the next try. The value is stored in the
-/// agent's lock file. The bytes of this file are allocated in advance, so that a write needs no additional disk space.
+/// The reason why an agent cannot write to the agent's database (ledger), and the time of the next try. The value is stored in
+/// the agent's lock file. The bytes of this file are allocated in advance, so that a write needs no additional disk space.
 package struct AgentTrouble: Codable, Sendable, Equatable {
     package let reason: String
     package let since: Date

@@ -2,9 +2,9 @@ import ProcessSupport
 import CLinux
 import Foundation
 
-/// A receiver of change notifications. A change notification is the signal that a process has committed to a database, usually the
-/// ledger. The signal contains no data. A signal can arrive without a change (also for the listener's own commits) and shortly
-/// before a commit becomes visible. For this reason, the listener reads inside `BEGIN IMMEDIATE`.
+/// A receiver of change notifications. A change notification is the signal that a process has committed to a database, usually
+/// the ledger. The signal contains no data. A signal can arrive without a change (also for the listener's own commits) and
+/// shortly before a commit becomes visible. For this reason, the listener reads inside `BEGIN IMMEDIATE`.
 ///
 /// The implementation is inotify on the write-ahead file. This needs no socket and no polling, and a killed process leaves no
 /// files.
@@ -34,8 +34,8 @@ package struct ChangeListener: ~Copyable, Sendable {
         // sets them whenever a process opens the file.
         let folder = (database as NSString).deletingLastPathComponent
         inotify_add_watch(descriptor, folder, UInt32(IN_DELETE | IN_MOVED_FROM))
-        // This assignment is last, because an initializer that throws after the assignment also runs `deinit`. The descriptor would
-        // then be closed twice, and its number could belong to another file at the second time.
+        // This assignment is last, because an initializer that throws after the assignment also runs `deinit`. The descriptor
+        // would then be closed twice, and its number could belong to another file at the second time.
         self.descriptor = descriptor
     }
 

@@ -4,8 +4,8 @@ import GRDB
 
 extension LedgerTransaction {
     /// Corrects the times that were stored while the clock was ahead. Each delay keeps its length and is counted from now. The
-    /// times of past events are moved so that they are not in the future. A ledger from an earlier version that contains such times
-    /// is corrected in the same way.
+    /// times of past events are moved so that they are not in the future. A ledger from an earlier version that contains such
+    /// times is corrected in the same way.
     ///
     /// Changes nothing if no stored time is after `limit`.
     ///
@@ -17,8 +17,8 @@ extension LedgerTransaction {
     }
 
     /// Excludes a period without an agent (sleep, power off, a clock that was set forward) from the time limits of transfers. The
-    /// period is not counted as time without progress. The period is also not counted as time for which the copy of a failed upload
-    /// is kept.
+    /// period is not counted as time without progress. The period is also not counted as time for which the copy of a failed
+    /// upload is kept.
     package func creditTimeAway(_ seconds: Double, now: Date) throws {
         try database.run(
             sql: """
@@ -62,8 +62,8 @@ extension LedgerTransaction {
         "UPDATE notification SET \(shifted(["dueAt"], with: "createdAt")) WHERE createdAt > :limit",
     ]
 
-    /// Returns assignments that set the first time of a row to now and move later times by the same amount. Times before the first
-    /// time were written later, by the correct clock, and are not changed.
+    /// Returns assignments that set the first time of a row to now and move later times by the same amount. Times before the
+    /// first time were written later, by the correct clock, and are not changed.
     private static func shifted(_ columns: [String], with first: String) -> String {
         let moved = columns.map { "\($0) = CASE WHEN \($0) >= \(first) THEN \($0) - (\(first) - :now) ELSE \($0) END" }
         return (moved + ["\(first) = :now"]).joined(separator: ", ")

@@ -94,8 +94,8 @@ extension Collection where Element == LaunchRecord {
     /// Returns the session whose launch is running, and the latest end of its turn. A launch for another session waits until the
     /// end of this turn.
     ///
-    /// Only one session has a turn, because code for iOS expects one process. If two processes listed their tasks at the same time,
-    /// both would begin a missing task. The turn has a time limit, because a process may hang and cannot always be killed.
+    /// Only one session has a turn, because code for iOS expects one process. If two processes listed their tasks at the same
+    /// time, both would begin a missing task. The turn has a time limit, because a process may hang and cannot always be killed.
     package func servedSession(settings: AgentSettings, now: Date) -> (session: String, until: Date)? {
         let longest = settings.refreshBudget + settings.grace + settings.continuation
         let turns = filter { $0.kind == .urlSession }.map { launch in

@@ -6,8 +6,8 @@ import ProcessSupport
 import Synchronization
 import TransferMachines
 
-/// The executable, the arguments and the variables with which the agent launches an app. The app records these values each time it
-/// runs.
+/// The executable, the arguments and the variables with which the agent launches an app. The app records these values each time
+/// it runs.
 package struct AppRecord: Codable, Sendable, Equatable {
     /// The absolute path of the executable.
     package var executable: String
@@ -45,7 +45,8 @@ package struct AgentSettings: Codable, Sendable, Equatable {
     package var backoffBase: Double = 5
     /// The time between two launches that are due at the same time.
     package var launchSpacing: Double = 1
-    /// The delay of a request without a date that a launch submits. The delay doubles with each launch. The value 0 means no delay.
+    /// The delay of a request without a date that a launch submits. The delay doubles with each launch. The value 0 means no
+    /// delay.
     package var discretion: Double = 300
     /// The time without progress after which a continued-processing task is ended.
     package var progressPatience: Double = 60
@@ -54,8 +55,8 @@ package struct AgentSettings: Codable, Sendable, Equatable {
     package var watchedFiles: [String]?
     /// The quiet hours, for example "22:00-07:00". Empty for no quiet hours.
     package var quietHours = ""
-    /// The lowest interruption level whose notifications are also shown in quiet hours. If the value is above 3, no notification is
-    /// shown in quiet hours.
+    /// The lowest interruption level whose notifications are also shown in quiet hours. If the value is above 3, no notification
+    /// is shown in quiet hours.
     package var loudLevel = 3
     /// The categories whose notifications are stored but not shown.
     package var silencedCategories: [String]?
@@ -252,8 +253,8 @@ extension FactName where Value == String {
     package static var notificationServer: Self { Self("notificationServer") }
     /// The reason why the notification server cannot be reached. Absent if the server can be reached.
     package static var presenterTrouble: Self { Self("presenterTrouble") }
-    /// The reason why the agent would not be started again after an exit. Absent if the agent would be started, or has not tried to
-    /// exit.
+    /// The reason why the agent would not be started again after an exit. Absent if the agent would be started, or has not tried
+    /// to exit.
     package static var activationTrouble: Self { Self("activationTrouble") }
 }
 
@@ -272,7 +273,8 @@ private final class DecodedFacts: Sendable {
 }
 
 extension LedgerTransaction {
-    /// Returns a fact. A value that cannot be decoded is treated as absent, because the source of each fact records the fact again.
+    /// Returns a fact. A value that cannot be decoded is treated as absent, because the source of each fact records the fact
+    /// again.
     package func fact<Value>(_ name: FactName<Value>) throws -> Value? {
         guard
             let text = try String.fetchOne(

@@ -4,7 +4,8 @@ import Foundation
 import GRDB
 
 /// A launch of an app process. After the end, the launch is an entry of the history. Only events change the columns of its
-/// ``LaunchLife``. Statements of ``LedgerTransaction`` write the process, the progress and the number of the progress notification.
+/// ``LaunchLife``. Statements of ``LedgerTransaction`` write the process, the progress and the number of the progress
+/// notification.
 package struct LaunchRecord: Codable, Sendable, Equatable {
     package private(set) var id: Int64?
     package let kind: LaunchKind
@@ -54,8 +55,8 @@ package struct LaunchRecord: Codable, Sendable, Equatable {
     /// The process that submitted the continued processing and does the work. `nil` for other launches.
     package var host: ProcessIdentity? { kind == .continuedProcessing ? process : nil }
 
-    /// - Parameter request: the request that the launch is for. A request of continued processing also contains the process and the
-    ///   text of the notification.
+    /// - Parameter request: the request that the launch is for. A request of continued processing also contains the process and
+    ///   the text of the notification.
     package init(
         kind: LaunchKind, identifier: String, requestToken: String? = nil, generation: Int = 1, reason: String,
         simulated: Bool = false, servedOccurrence: Date? = nil, startedAt: Date, woke: String? = nil,

@@ -61,8 +61,8 @@ extension LedgerTransaction {
     }
 
     /// Returns the number of consecutive launches, counted back from the last launch, that ended without a result because of the
-    /// app. The launches can be for different requests with the same identifier. Launches that did not start because the agent was
-    /// killed are not counted.
+    /// app. The launches can be for different requests with the same identifier. Launches that did not start because the agent
+    /// was killed are not counted.
     package func failedInARow(_ kind: LaunchKind, _ identifier: String) throws -> Int {
         let inARow = try endedLaunches(kind, identifier, limit: 60)
             .prefix { $0.outcome?.isBlamedOnApp == true || $0.outcome == .neverBegan }

@@ -14,8 +14,8 @@ package final class Ledger: Sendable {
     package let directories: AppDirectories
     private let queue: DatabaseQueue
     /// The closed connection of an earlier check of the file. The connection is kept, because freeing its dispatch queue needs a
-    /// dispatch thread. After the first such thread starts, a timer of the dispatch library wakes the process every second, and an
-    /// idle agent would never sleep.
+    /// dispatch thread. After the first such thread starts, a timer of the dispatch library wakes the process every second, and
+    /// an idle agent would never sleep.
     private let look: DatabaseQueue?
     /// The files of the ledger. `nil` for a ledger in memory.
     private let files: LedgerFiles?
@@ -163,8 +163,8 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Repeats the opening after a fault that may pass within moments, for example a limit of open files. A connection in exclusive
-    /// mode prevents the agent from opening the ledger.
+    /// Repeats the opening after a fault that may pass within moments, for example a limit of open files. A connection in
+    /// exclusive mode prevents the agent from opening the ledger.
     private static func openPatiently(
         _ directories: AppDirectories, as role: Role, _ wait: WriterWait
     ) throws(StoreError) -> (DatabaseQueue, look: DatabaseQueue?) {
@@ -212,8 +212,8 @@ package final class Ledger: Sendable {
     package var isReplaced: Bool { files?.areReplaced ?? false }
 
     /// Saves the ledger after its log or the index of the log was removed while the agent had the file open. The content of this
-    /// file is copied into the ledger. Then other processes can open the ledger again. If the ledger itself was removed, nothing is
-    /// saved. Only the agent calls this method.
+    /// file is copied into the ledger. Then other processes can open the ledger again. If the ledger itself was removed, nothing
+    /// is saved. Only the agent calls this method.
     package func save() throws(StoreError) {
         guard let files else { return }
         if !files.areAnotherLedgers {
@@ -291,8 +291,8 @@ package final class Ledger: Sendable {
                 if let memory, database.totalChangesCount != before { memory.count(view) }
             }
             if let memory, view.mustNotify { try memory.notify(view) }
-            // The files were removed just before the commit. The agent may have saved the content before the commit, so the commit
-            // may be lost.
+            // The files were removed just before the commit. The agent may have saved the content before the commit, so the
+            // commit may be lost.
             if role == .app, isReplaced { throw StoreError.replaced(path: directories.ledger.path) }
             return result!
         } catch {
@@ -304,8 +304,8 @@ package final class Ledger: Sendable {
         LedgerTransaction(database: database, foreignCommits: memory?.commits(besides: view))
     }
 
-    /// Reads the change after a change notification. inotify reports a write before the commit is visible, so this method waits for
-    /// the writer (`BEGIN IMMEDIATE`). ``read(_:)`` could read the earlier state, and no other notification would follow.
+    /// Reads the change after a change notification. inotify reports a write before the commit is visible, so this method waits
+    /// for the writer (`BEGIN IMMEDIATE`). ``read(_:)`` could read the earlier state, and no other notification would follow.
     package func readAfterRing<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
         try write(body)
     }
@@ -357,8 +357,8 @@ package struct LedgerTransaction {
     var foreignCommits: Int?
     let memo = TransactionMemo()
 
-    /// Returns whether a newer version of the program has migrated this ledger after it was opened. This version must not write to
-    /// such a ledger.
+    /// Returns whether a newer version of the program has migrated this ledger after it was opened. This version must not write
+    /// to such a ledger.
     package func isSuperseded() throws -> Bool { try LedgerSchema.migrator.hasBeenSuperseded(database) }
 
     /// The number of rows that were changed through this connection.

@@ -4,11 +4,11 @@ import ProcessSupport
 
 /// The identity of the files of a ledger, as one process opened them: SQLite's database, its log and the log's index.
 ///
-/// A user may delete the log and the index, because they look like temporary files. A process that has the deleted files open then
-/// writes to files that no other process reads. The next process creates new files. Each process then misses the commits of the
-/// other process. For this reason, a running agent shows other processes which files it has open. The agent holds a shared lock on
-/// a byte of the state folder, and the offset of the byte identifies the files. No process opens other files at the same time. A
-/// process of the app takes no such lock, because the commits of this process are also in the agent's log.
+/// A user may delete the log and the index, because they look like temporary files. A process that has the deleted files open
+/// then writes to files that no other process reads. The next process creates new files. Each process then misses the commits of
+/// the other process. For this reason, a running agent shows other processes which files it has open. The agent holds a shared
+/// lock on a byte of the state folder, and the offset of the byte identifies the files. No process opens other files at the same
+/// time. A process of the app takes no such lock, because the commits of this process are also in the agent's log.
 final class LedgerFiles: Sendable {
     private let directories: AppDirectories
     /// The inode numbers of the files. 0 if a file does not exist, and `nil` if the file system did not respond.

@@ -3,8 +3,8 @@ import Foundation
 import GRDB
 import Synchronization
 
-/// A ledger in memory has the same tables and rules, but stores nothing on the disk. Such a ledger is used in virtual time, because
-/// a simulated year must pass within a second and the disk is not tested.
+/// A ledger in memory has the same tables and rules, but stores nothing on the disk. Such a ledger is used in virtual time,
+/// because a simulated year must pass within a second and the disk is not tested.
 ///
 /// Every process of a simulated host has its own view, so that an agent can distinguish its own commits from the commits of other
 /// processes.
@@ -94,8 +94,8 @@ final class LedgerMemory: Sendable {
     }
 }
 
-/// The moment of a commit at which a test can kill a process. Before the commit, nothing has changed. After the commit, none of the
-/// following steps is executed.
+/// The moment of a commit at which a test can kill a process. Before the commit, nothing has changed. After the commit, none of
+/// the following steps is executed.
 package enum LedgerCommitStage: Sendable {
     case committing
     case committed
@@ -151,7 +151,8 @@ extension Ledger {
         return Backup(copy: copy)
     }
 
-    /// Restores the content of the backup. Processes that have the ledger open detect another file, and are killed or start again.
+    /// Restores the content of the backup. Processes that have the ledger open detect another file, and are killed or start
+    /// again.
     package func restore(_ backup: Backup) throws {
         guard let memory else { return }
         try backup.copy.backup(to: memory.queue)

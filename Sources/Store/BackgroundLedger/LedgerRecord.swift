@@ -48,8 +48,8 @@ extension Database {
     }
 }
 
-/// The results of queries in one transaction. A result is valid until a row changes. The results are stored because the steps of an
-/// agent's pass make the same queries.
+/// The results of queries in one transaction. A result is valid until a row changes. The results are stored because the steps of
+/// an agent's pass make the same queries.
 final class TransactionMemo {
     private var changes = 0
     private var rows: [String: Any] = [:]

@@ -77,8 +77,8 @@ enum LedgerSchema {
     }
 
     /// Adds the classes of requests. The first due request of a class is found by an index, so the cost does not depend on the
-    /// number of requests. SQLite computes the columns, so the columns are correct even if an agent of the previous version writes
-    /// a row.
+    /// number of requests. SQLite computes the columns, so the columns are correct even if an agent of the previous version
+    /// writes a row.
     private static func addRequestClasses(_ database: Database) throws {
         try database.alter(table: "request") { table in
             table.add(column: "runsInLowPowerMode", .boolean).notNull().defaults(to: false)
@@ -127,8 +127,8 @@ enum LedgerSchema {
         }
     }
 
-    /// Adds an index for each query about transfers: the next transfers, the transfers that must fail, and the transfers to remove.
-    /// The cost does not depend on the number of rows.
+    /// Adds an index for each query about transfers: the next transfers, the transfers that must fail, and the transfers to
+    /// remove. The cost does not depend on the number of rows.
     private static func addTransferQueues(_ database: Database) throws {
         try database.alter(table: "transfer") { table in
             table.add(column: "host", .text).notNull().defaults(to: "")
@@ -165,7 +165,8 @@ enum LedgerSchema {
                 """)
     }
 
-    /// Adds the time after which a transfer fails in any case, and the rule for an existing file at the destination of a download.
+    /// Adds the time after which a transfer fails in any case, and the rule for an existing file at the destination of a
+    /// download.
     private static func addPatience(_ database: Database) throws {
         try database.alter(table: "transfer") { table in
             for number in ["triedSince", "patience"] { table.add(column: number, .double) }
@@ -321,9 +322,9 @@ enum LedgerSchema {
         }
     }
 
-    /// Adds the names of stored uploads. Before each PUT the agent checks whether a name is taken, and the cost must not depend on
-    /// the number of uploads in the folder. SQLite computes both columns. Both columns are `NULL` for a receipt that is not valid
-    /// JSON.
+    /// Adds the names of stored uploads. Before each PUT the agent checks whether a name is taken, and the cost must not depend
+    /// on the number of uploads in the folder. SQLite computes both columns. Both columns are `NULL` for a receipt that is not
+    /// valid JSON.
     private static func addStoredNames(_ database: Database) throws {
         try database.alter(table: "transfer") { table in
             table.add(column: "storedURL", .text).generatedAs(

@@ -56,8 +56,8 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     /// `true` if the notification will be shown, for the first time or again.
     package var willBeShown: Bool { life.isUnreported || state != .over && schedule?.next != nil }
 
-    /// Returns whether the notification still waits for the delegate's decision. The time limit is necessary because the process of
-    /// the delegate may have been killed. A changed clock does not make the wait longer.
+    /// Returns whether the notification still waits for the delegate's decision. The time limit is necessary because the process
+    /// of the delegate may have been killed. A changed clock does not make the wait longer.
     package func isHeld(now: Date) -> Bool {
         guard let heldUntil else { return false }
         return heldUntil > now && heldUntil.timeIntervalSince(now) <= 2 * NoticePresentation.patience
@@ -74,8 +74,8 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
         return content
     }
 
-    /// Makes a repeating notification pending again when its next time has come. A notification on the screen is not changed before
-    /// this time. If a response of the notification server is missing, the repetition waits for this response.
+    /// Makes a repeating notification pending again when its next time has come. A notification on the screen is not changed
+    /// before this time. If a response of the notification server is missing, the repetition waits for this response.
     package mutating func startNextRepetition(now: Date) {
         guard !life.isUnreported, let next = schedule?.next, next <= now, state != .presenting, state != .withdrawing else {
             return

@@ -45,8 +45,8 @@ extension LedgerTransaction {
         ).first
     }
 
-    /// Returns the token with which the process of a launch can raise a window. `nil` if no button was pressed just before, or the
-    /// desktop supplied no token.
+    /// Returns the token with which the process of a launch can raise a window. `nil` if no button was pressed just before, or
+    /// the desktop supplied no token.
     package func activationToken(ofLaunch id: Int64, now: Date) throws -> String? {
         guard let launch = try launch(id), launch.kind == .notificationResponse else { return nil }
         return try undeliveredResponses().last { response in

@@ -49,8 +49,9 @@ extension LedgerTransaction {
         }
     }
 
-    /// Returns whether a notification needs an agent, because it is waiting, is on the screen, or is being removed from the screen.
-    /// Notifications in a summary are not checked, because their summary is checked. The query does not read thousands of rows.
+    /// Returns whether a notification needs an agent, because it is waiting, is on the screen, or is being removed from the
+    /// screen. Notifications in a summary are not checked, because their summary is checked. The query does not read thousands of
+    /// rows.
     func hasLiveNotifications() throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
@@ -137,8 +138,8 @@ extension LedgerTransaction {
         try notification.save(database)
     }
 
-    /// Adds a notification. The new notification replaces a notification with the same identifier, also on the screen, and the user
-    /// is alerted again. A notification that was waiting continues to wait.
+    /// Adds a notification. The new notification replaces a notification with the same identifier, also on the screen, and the
+    /// user is alerted again. A notification that was waiting continues to wait.
     ///
     /// - Parameters:
     ///   - oncePerContent: `true` to change nothing if equal content was shown before, also if the user has closed the
@@ -185,8 +186,8 @@ extension LedgerTransaction {
 
     /// Shows a held notification at once, with the parts that the delegate chose.
     ///
-    /// - Parameter revision: the revision of the notification when it was held. If the revision has changed, the app has added the
-    ///   notification again.
+    /// - Parameter revision: the revision of the notification when it was held. If the revision has changed, the app has added
+    ///   the notification again.
     package func applyPresentation(
         _ identifier: String, revision: Int, _ wish: NoticePresentation, now: Date, zone: TimeZone
     ) throws {
@@ -214,8 +215,8 @@ extension LedgerTransaction {
         return true
     }
 
-    /// Returns the files in the spool that notifications need. A notification needs its files while it is or will be on the screen,
-    /// and until the app has received the response.
+    /// Returns the files in the spool that notifications need. A notification needs its files while it is or will be on the
+    /// screen, and until the app has received the response.
     func noticeFiles() throws -> [String] {
         try String.fetchAll(
             database,
@@ -231,8 +232,8 @@ extension LedgerTransaction {
 
     static let endedNotificationLimit = 200
 
-    /// Deletes notifications a month after their end. Before that, an ended notification prevents the same content from being shown
-    /// twice. The latest notifications are kept at any age, because a clock may have been a year ahead.
+    /// Deletes notifications a month after their end. Before that, an ended notification prevents the same content from being
+    /// shown twice. The latest notifications are kept at any age, because a clock may have been a year ahead.
     private func pruneNotifications(now: Date) throws {
         let monthAgo = now.timeIntervalSince1970 - 30 * 86_400
         try database.run(

@@ -76,7 +76,8 @@ extension LedgerTransaction {
         return earliest.map(Date.init(timeIntervalSince1970:))
     }
 
-    /// Returns the first future time for which the machine has to be woken. The machine is not woken for a launch that is run late.
+    /// Returns the first future time for which the machine has to be woken. The machine is not woken for a launch that is run
+    /// late.
     package func nextWake(after moment: Date) throws -> Date? {
         try Double.fetchOne(
             database.cachedStatement(sql: "SELECT MIN(earliestBegin) FROM request WHERE wakesSystem AND earliestBegin > ?"),

@@ -1,8 +1,8 @@
 import Foundation
 import GRDB
 
-// GRDB finds each column by its name and tries every value as a scalar before it writes JSON. The agent reads and writes the row of
-// a transfer several times for each transfer, with 60 columns each time. GRDB's coding took a sixth of the agent's time. The
+// GRDB finds each column by its name and tries every value as a scalar before it writes JSON. The agent reads and writes the row
+// of a transfer several times for each transfer, with 60 columns each time. GRDB's coding took a sixth of the agent's time. The
 // columns and values of this coding are equal to the columns and values of GRDB's coding.
 
 /// A record whose columns are scalars, dates, raw values of enums and option sets, and JSON.

@@ -82,8 +82,8 @@ extension LedgerTransaction {
             arguments: [session])
     }
 
-    /// Returns the ended transfers of the session whose ends the app has not received yet, with the numbers of their events, oldest
-    /// first.
+    /// Returns the ended transfers of the session whose ends the app has not received yet, with the numbers of their events,
+    /// oldest first.
     package func untakenEnds(session: String) throws -> [(event: Int64, transfer: TransferRecord)] {
         try undeliveredEvents(session: session).compactMap { event in
             guard let number = event.id, let ended = try transfer(event.transfer), ended.state.isTerminal else { return nil }
@@ -161,11 +161,11 @@ extension LedgerTransaction {
             arguments: [session, process.pid, process.start, limit, skipping])
     }
 
-    /// Claims events for this process. This process then has to deliver the claimed events. Events that another running process has
-    /// claimed or awaits are skipped.
+    /// Claims events for this process. This process then has to deliver the claimed events. Events that another running process
+    /// has claimed or awaits are skipped.
     ///
-    /// The oldest events are claimed first. Events whose process was killed during the delivery are claimed last and one at a time.
-    /// So an event that crashes every process does not prevent the delivery of other events.
+    /// The oldest events are claimed first. Events whose process was killed during the delivery are claimed last and one at a
+    /// time. So an event that crashes every process does not prevent the delivery of other events.
     ///
     /// - Parameter isOurs: returns whether the caller can deliver the end of a transfer.
     package func claimEvents(
@@ -194,8 +194,8 @@ extension LedgerTransaction {
         return claimed
     }
 
-    /// Claims all events that repeated calls of ``claimEvents(session:process:limit:isOurs:isAlive:)`` return. Use this method only
-    /// in a process that an event cannot crash.
+    /// Claims all events that repeated calls of ``claimEvents(session:process:limit:isOurs:isAlive:)`` return. Use this method
+    /// only in a process that an event cannot crash.
     package func claimAllEvents(
         session: String, process: ProcessIdentity, isAlive: (ProcessIdentity) -> Bool
     ) throws -> [SessionEventRecord] {
@@ -223,8 +223,8 @@ extension LedgerTransaction {
             arguments: [launch.identifier, launch.pid, launch.hostStart]) ?? false
     }
 
-    /// Returns whether the process of a launch has delivered an event of its session that was created not later than the date. Only
-    /// the latest events are searched, because the launch has just ended.
+    /// Returns whether the process of a launch has delivered an event of its session that was created not later than the date.
+    /// Only the latest events are searched, because the launch has just ended.
     package func hasReported(in launch: LaunchRecord, until date: Date) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
@@ -270,8 +270,8 @@ extension LedgerTransaction {
 
     // MARK: Attachments
 
-    // An attachment is the record that a running process receives the events of a session, or of one transfer, with a delegate. In
-    // this case no launch is needed.
+    // An attachment is the record that a running process receives the events of a session, or of one transfer, with a delegate.
+    // In this case no launch is needed.
 
     /// Records that the process receives the events of a session.
     ///

@@ -2,9 +2,9 @@ import Foundation
 import GRDB
 import ProcessSupport
 
-// The spool is the folder that contains the copies of queued files. If the spool was moved, or is on a disk that is not connected,
-// another folder may have the same path. This second folder comes from a backup, or is a mount point. A copy that is missing in the
-// second folder is not lost.
+// The spool is the folder that contains the copies of queued files. If the spool was moved, or is on a disk that is not
+// connected, another folder may have the same path. This second folder comes from a backup, or is a mount point. A copy that is
+// missing in the second folder is not lost.
 extension LedgerTransaction {
     /// Returns whether the spool is the folder in which the queued copies were stored.
     package func knows(spool: URL) throws -> Bool {
@@ -40,8 +40,8 @@ extension LedgerTransaction {
 }
 
 extension Ledger {
-    /// Records a spool folder that the ledger does not know. A failure is harmless, because an upload waits if its copy is missing
-    /// in an unknown folder.
+    /// Records a spool folder that the ledger does not know. A failure is harmless, because an upload waits if its copy is
+    /// missing in an unknown folder.
     func recordSpool() {
         let spool = directories.spool
         guard (try? read { try $0.knows(spool: spool) }) == false else { return }

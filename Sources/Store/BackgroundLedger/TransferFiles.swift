@@ -79,11 +79,11 @@ extension LedgerTransaction {
         }
     }
 
-    /// Deletes the oldest ended transfers beyond the limit, and returns the deleted transfers. The caller removes their files after
-    /// the commit.
+    /// Deletes the oldest ended transfers beyond the limit, and returns the deleted transfers. The caller removes their files
+    /// after the commit.
     ///
-    /// Transfers that are younger than ``endedTransferAge`` are kept, up to ``mostEndedTransfers``, because the user or an app may
-    /// still read the result. Transfers whose copy is kept for a retry are also kept.
+    /// Transfers that are younger than ``endedTransferAge`` are kept, up to ``mostEndedTransfers``, because the user or an app
+    /// may still read the result. Transfers whose copy is kept for a retry are also kept.
     package func pruneTransfers(now: Date) throws -> [TransferRecord] {
         let oldest = "SELECT id FROM transfer WHERE finishedAt IS NOT NULL ORDER BY finishedAt DESC, id DESC LIMIT -1 OFFSET"
         let old = try TransferRecord.fetchRare(

@@ -32,8 +32,8 @@ extension LedgerTransaction {
     /// The maximum number of queries that read pairs of a host and a class.
     private static let pages = 16
 
-    /// Returns the next transfers to begin, sorted by priority and then by age. The needs of these transfers are met, and the hosts
-    /// have fewer attempts than the maximum. Cost: some index seeks, independent of the number of rows.
+    /// Returns the next transfers to begin, sorted by priority and then by age. The needs of these transfers are met, and the
+    /// hosts have fewer attempts than the maximum. Cost: some index seeks, independent of the number of rows.
     ///
     /// - Parameter last: the last host of the previous read. If the queue begins with more busy hosts than one read checks, the
     ///   next read continues after this host, so that every host gets its turn.
@@ -49,8 +49,8 @@ extension LedgerTransaction {
             mayMiss = mayMiss || rows.count == Self.candidateDepth && Self.choice(from: rows, room).count < room.left
         }
         guard mayMiss else { return Self.choice(from: pool, room) }
-        // One busy host can be at the front with thousands of rows. So the best row of each other host is read, and then more rows
-        // of the chosen hosts.
+        // One busy host can be at the front with thousands of rows. So the best row of each other host is read, and then more
+        // rows of the chosen hosts.
         let heads = try openHeads(met: met, room: room, behind: last)
         pool += heads
         for winner in Self.choice(from: pool, room) where heads.contains(winner) {
@@ -149,8 +149,8 @@ extension LedgerTransaction {
         return next.map { Date(timeIntervalSince1970: $0) }
     }
 
-    /// Returns the transfers that made no progress for too long or take too long in total, and the time at which the next transfer
-    /// reaches its limit. Complete and verified transfers are not included, because they only have to be renamed.
+    /// Returns the transfers that made no progress for too long or take too long in total, and the time at which the next
+    /// transfer reaches its limit. Complete and verified transfers are not included, because they only have to be renamed.
     ///
     /// - Parameter tried: the transfers that this agent has already tried.
     /// - Returns: the transfers in `due` must fail. The transfers in `untried` are waiting and must be tried first. The number of
@@ -209,7 +209,8 @@ extension LedgerTransaction {
                     """), arguments: StatementArguments(hosts)) ?? false
     }
 
-    /// Corrects the ends of pauses after errors, because the clock was set back. The begin dates that the app set are not changed.
+    /// Corrects the ends of pauses after errors, because the clock was set back. The begin dates that the app set are not
+    /// changed.
     ///
     /// - Parameters:
     ///   - setBack: The seconds that the clock was set back.
@@ -232,8 +233,8 @@ extension LedgerTransaction {
                     """)) ?? false
     }
 
-    /// Returns the transfers that were running when an agent was killed, and cancelled transfers for which the app still waits for
-    /// resume data.
+    /// Returns the transfers that were running when an agent was killed, and cancelled transfers for which the app still waits
+    /// for resume data.
     package func transfersOfADeadAgent() throws -> [TransferRecord] {
         try runningTransfers()
             + TransferRecord.fetchRare(

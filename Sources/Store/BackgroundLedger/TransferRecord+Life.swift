@@ -141,8 +141,8 @@ extension TransferRecord {
                 // when its task ends.
                 if case .collected = event {
                     forgetSecrets()
-                    // The headers of the response may contain cookies and signed addresses. A later task with the same submission key
-                    // receives the response without them.
+                    // The headers of the response may contain cookies and signed addresses. A later task with the same submission
+                    // key receives the response without them.
                     head?.headers = []
                 } else if let upload, upload.method != .plain {
                     forgetSecrets()

@@ -46,8 +46,8 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package var upload: UploadOrder?
     /// The name of the agent's copy of an upload's bytes in the spool.
     package var bodyFile: String?
-    /// The name of the partial file and later of the complete file in the spool. If the download has a destination, the name of the
-    /// partial file in the destination's folder.
+    /// The name of the partial file and later of the complete file in the spool. If the download has a destination, the name of
+    /// the partial file in the destination's folder.
     package var file: String?
     package var partial: PartialFile?
     /// The state of the upload machine, as JSON.
@@ -97,8 +97,8 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     /// The priority from 0 to 1. Transfers with a greater priority begin first.
     package var priority: Double
     package var needs: TransferNeeds
-    /// `true` if the app, and not the user, suspended the transfer. In a cancelled transfer, `true` if the agent must still release
-    /// the partial file.
+    /// `true` if the app, and not the user, suspended the transfer. In a cancelled transfer, `true` if the agent must still
+    /// release the partial file.
     package internal(set) var isSuspended: Bool
     /// `true` if the app is launched for the end of the transfer. Otherwise the end waits until the app runs.
     package var launchesApp: Bool
@@ -110,7 +110,8 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package var taskKind: String?
     /// The absolute path of the complete download. `nil` if the file stays in the spool.
     package var destination: String?
-    /// The `SeenFolder` of the destination's folder. `nil` if an earlier version queued the transfer without recording the folder.
+    /// The `SeenFolder` of the destination's folder. `nil` if an earlier version queued the transfer without recording the
+    /// folder.
     package internal(set) var destinationFolder: String?
     /// The hexadecimal digest that the complete file must have.
     package var expectedSHA256: String?
@@ -205,8 +206,8 @@ extension TransferRecord {
 }
 
 extension LedgerTransaction {
-    /// The number of ended transfers that are kept for `transfers` at any age. Older transfers beyond this number are deleted with
-    /// their files after ``endedTransferAge`` seconds.
+    /// The number of ended transfers that are kept for `transfers` at any age. Older transfers beyond this number are deleted
+    /// with their files after ``endedTransferAge`` seconds.
     static let endedTransferLimit = 2_000
     static let endedTransferAge: Double = 30 * 86_400
     /// The maximum number of ended transfers at any age, because the ledger must not grow without limit.
@@ -230,8 +231,8 @@ extension LedgerTransaction {
 
     // MARK: Writing
 
-    /// Writes the agent's values: the progress, the server's response and the next step. ``handle(_:_:now:)`` writes the columns of
-    /// ``TransferRecord/life``.
+    /// Writes the agent's values: the progress, the server's response and the next step. ``handle(_:_:now:)`` writes the columns
+    /// of ``TransferRecord/life``.
     package func record(_ transfer: TransferRecord) throws { try update(transfer) }
 
     /// Writes an awaited transfer that a task of the app adopts, with the values that the app set. If the transfer has already
@@ -325,8 +326,8 @@ extension LedgerTransaction {
     /// Returns the transfer that a new await with this key joins. The transfer is unfinished, or has ended and can still be
     /// adopted.
     ///
-    /// If a transfer has used half of its maximum duration, a new await does not join the transfer. The transfer may soon fail, or
-    /// the response may be old. Requests that must not be sent twice are always joined.
+    /// If a transfer has used half of its maximum duration, a new await does not join the transfer. The transfer may soon fail,
+    /// or the response may be old. Requests that must not be sent twice are always joined.
     package func joinableTransfer(session: String, key: String, now: Date) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
             database.cachedStatement(

@@ -39,8 +39,8 @@ package struct AppDirectories: Sendable, Equatable {
 
     private static let variables = ["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"]
 
-    /// Returns the reason why a path cannot be used, or `nil` if the path can be used. A URL can contain only UTF-8, and a line of
-    /// a unit or of a desktop entry cannot contain a line break.
+    /// Returns the reason why a path cannot be used, or `nil` if the path can be used. A URL can contain only UTF-8, and a line
+    /// of a unit or of a desktop entry cannot contain a line break.
     ///
     /// Foundation replaces bytes that are not UTF-8 by U+FFFD. The files would then be in another folder than the folder that the
     /// user chose.
@@ -87,8 +87,8 @@ package struct AppDirectories: Sendable, Equatable {
     package static let attachmentPrefix = "attachment-"
     /// The time in seconds for which a copy without a row is kept.
     package static let leftCopyRetention: Double = 30 * 86_400
-    /// The lock of the spool. Processes that create files before the rows of these files hold a shared lock. A process that removes
-    /// files without rows holds an exclusive lock.
+    /// The lock of the spool. Processes that create files before the rows of these files hold a shared lock. A process that
+    /// removes files without rows holds an exclusive lock.
     package var spoolLock: URL { state.appendingPathComponent("spool.lock", isDirectory: false) }
 
     package func launchLock(_ id: Int64) -> URL { launches.appendingPathComponent("\(id).lock", isDirectory: false) }

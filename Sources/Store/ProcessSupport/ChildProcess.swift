@@ -33,7 +33,8 @@ package struct ChildProcess: Sendable {
         package var description: String { "\(path) cannot be started: " + String(cString: strerror(code)) }
     }
 
-    /// Starts the child and returns its process number. Cost: about a millisecond, independent of the memory size of this process.
+    /// Starts the child and returns its process number. Cost: about a millisecond, independent of the memory size of this
+    /// process.
     package func start() throws(Failure) -> Int32 {
         let argumentStrings = ([path] + arguments).map { strdup($0) }
         let variableStrings = environment.map { strdup("\($0.key)=\($0.value)") }
@@ -65,12 +66,12 @@ package struct ChildProcess: Sendable {
         package let wasLate: Bool
     }
 
-    /// Runs the child to its end. Blocks. Foundation's `Process` is not used, because it waits for every process that inherits one
-    /// of its sockets. In a network namespace without a loopback interface, that wait never ends.
+    /// Runs the child to its end. The call blocks the thread. Foundation's `Process` is not used, because it waits for every
+    /// process that inherits one of its sockets. In a network namespace without a loopback interface, that wait never ends.
     ///
     /// - Parameters:
-    ///   - seconds: the time limit, without the time in which the machine sleeps. After this time the child is killed, but not the
-    ///     processes that the child started.
+    ///   - seconds: the time limit, without the time in which the machine sleeps. After this time the child is killed, but not
+    ///     the processes that the child started.
     ///   - outputLimit: the maximum number of output bytes that are kept. The call also waits for the end of the output. If a
     ///     process that the child started keeps the output open, the call waits for this process, up to the same time limit.
     package func run(within seconds: Double, outputLimit: Int) throws(Failure) -> End {
@@ -108,8 +109,8 @@ package struct ChildProcess: Sendable {
         }
     }
 
-    /// Waits for a child of this process and returns its exit code. If a signal ended the child, the result is 128 plus the number
-    /// of the signal, as in shells.
+    /// Waits for a child of this process and returns its exit code. If a signal ended the child, the result is 128 plus the
+    /// number of the signal, as in shells.
     package static func wait(for pid: Int32) -> Int32 {
         var status: Int32 = 0
         while waitpid(pid, &status, 0) < 0, errno == EINTR {}
@@ -117,7 +118,8 @@ package struct ChildProcess: Sendable {
         return signal == 0 ? status >> 8 & 0xff : 128 + signal
     }
 
-    /// Reads until no process can write to the descriptor any more, or until the deadline. Returns at most the first `limit` bytes.
+    /// Reads until no process can write to the descriptor any more, or until the deadline. Returns at most the first `limit`
+    /// bytes.
     package static func read(_ descriptor: Int32, limit: Int, until deadline: SuspendingClock.Instant? = nil) -> String {
         var (text, piece) = ([UInt8](), [UInt8](repeating: 0, count: 4_096))
         while deadline.map({ isReadable(descriptor, by: $0) }) ?? true {

@@ -22,8 +22,8 @@ package enum DiskSpace {
         return free(disk)
     }
 
-    /// Returns the number of bytes that can still be written to the disk of a folder or file without using the minimum free space.
-    /// `nil` if this is unknown.
+    /// Returns the number of bytes that can still be written to the disk of a folder or file without using the minimum free
+    /// space. `nil` if this is unknown.
     package static func left(at path: String) -> Int64? {
         var disk = statvfs()
         guard statvfs(path, &disk) == 0, disk.f_blocks > 0 else { return nil }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The meaning of a system error number for a file of the spool, of the ledger or of a store. No other code compares error numbers
-/// for these files.
+/// The meaning of a system error number for a file of the spool, of the ledger or of a store. No other code compares error
+/// numbers for these files.
 package enum FileFault: Equatable, Sendable {
     /// The file, or a folder above it, does not exist.
     case missing
@@ -64,7 +64,7 @@ package enum FileFault: Equatable, Sendable {
     /// `true` if the path does not exist.
     package var isAbsence: Bool { self == .missing || self == .noFolder }
 
-    /// `true` if the same call may succeed later on an open file, because the name and the kind of an open file cannot be the cause
-    /// of the error.
+    /// `true` if the same call may succeed later on an open file, because the name and the kind of an open file cannot be the
+    /// cause of the error.
     package var isPassingOnOpenFile: Bool { self != .impossible }
 }

@@ -1,7 +1,8 @@
 import CLinux
 import Foundation
 
-/// The identity of a file at a path and of the content of the file. If the file is replaced or changed, the identity is different.
+/// The identity of a file at a path and of the content of the file. If the file is replaced or changed, the identity is
+/// different.
 package struct FileIdentity: Equatable, Sendable {
     /// The text that is stored in a row of the ledger.
     package let text: String

@@ -1,13 +1,13 @@
 import CLinux
 import Foundation
 
-/// A lock on a file. The lock is exclusive, except in ``share(_:)``. An open file description owns the lock. The lock ends when the
-/// last process that inherited the descriptor has ended in any way.
+/// A lock on a file. The lock is exclusive, except in ``share(_:)``. An open file description owns the lock. The lock ends when
+/// the last process that inherited the descriptor has ended in any way.
 package struct FileLock: ~Copyable {
     package let descriptor: Int32
 
-    /// Takes the lock without waiting. Returns `nil` if another process holds the lock. A child that inherits the descriptor keeps
-    /// the lock.
+    /// Takes the lock without waiting. Returns `nil` if another process holds the lock. A child that inherits the descriptor
+    /// keeps the lock.
     package static func acquire(_ url: URL) throws(StoreError) -> FileLock? {
         let descriptor = try open(url)
         guard clinux_lock_file(descriptor) == 0 else {
@@ -50,8 +50,8 @@ package struct FileLock: ~Copyable {
         }
     }
 
-    /// Returns whether the locked file is still at this path. If the locked file was removed or moved, other processes lock another
-    /// file with this name.
+    /// Returns whether the locked file is still at this path. If the locked file was removed or moved, other processes lock
+    /// another file with this name.
     package func isAt(_ url: URL) -> Bool { Self.isAt(url, descriptor) }
 
     private static func isAt(_ url: URL, _ descriptor: Int32) -> Bool {
@@ -99,8 +99,8 @@ package struct FileLock: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Returns whether a process holds the lock now. The call does not take the lock, because otherwise another process could fail
-    /// to take it at the same moment. If the file is missing, the result is `false`.
+    /// Returns whether a process holds the lock now. The call does not take the lock, because otherwise another process could
+    /// fail to take it at the same moment. If the file is missing, the result is `false`.
     ///
     /// - Parameter unknown: The result if the file cannot be opened at the moment.
     package static func isHeld(_ url: URL, unknown: Bool = false) -> Bool {
@@ -110,8 +110,8 @@ package struct FileLock: ~Copyable {
     /// - Parameter look: Returns 1 if an open file is locked, 0 if it is not locked, and -1 with `errno` if the state is unknown.
     static func isLocked(_ url: URL, unknown: Bool, _ look: (Int32) -> Int32) -> Bool {
         var descriptor = clinux_open(url.path, O_RDWR | O_CLOEXEC, 0)
-        // The file is opened read-only if writing is not allowed, for example on a read-only mount. The state of a lock can be read
-        // without writing.
+        // The file is opened read-only if writing is not allowed, for example on a read-only mount. The state of a lock can be
+        // read without writing.
         if descriptor < 0, FileFault(errno) == .notAllowed { descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC, 0) }
         guard descriptor >= 0 else { return FileFault(errno).isPassing && unknown }
         defer { close(descriptor) }

@@ -12,8 +12,8 @@ package final class HeldFolder: Sendable {
     /// The age in seconds after which a folder that still has its first name counts as abandoned.
     private static let draftAge = 60.0
 
-    /// The prefix of the names of folders for photos whose location data is removed. The folders are in the spool. Earlier versions
-    /// created these folders next to the spool.
+    /// The prefix of the names of folders for photos whose location data is removed. The folders are in the spool. Earlier
+    /// versions created these folders next to the spool.
     package static let cleaning = "cleaning-"
 
     /// Creates the folder. Returns `nil` if it cannot be created.

@@ -3,9 +3,9 @@ import Glibc
 
 /// A point in the code at which a test can kill a process without clean-up (SIGKILL), to simulate a power cut.
 ///
-/// With `BACKGROUND_CRASH_AT=name` the agent is killed when it reaches this point the first time. With `name:3` the agent is killed
-/// at the third time, and with `name#12` when transfer 12 reaches the point the first time. `BACKGROUND_APP_CRASH_AT` has the same
-/// effect for processes of the app. Release builds ignore all kill points.
+/// With `BACKGROUND_CRASH_AT=name` the agent is killed when it reaches this point the first time. With `name:3` the agent is
+/// killed at the third time, and with `name#12` when transfer 12 reaches the point the first time. `BACKGROUND_APP_CRASH_AT` has
+/// the same effect for processes of the app. Release builds ignore all kill points.
 package enum KillPoint: String, CaseIterable, Sendable {
     // The agent's launches.
     /// The launch is in the ledger, but the process was not started.

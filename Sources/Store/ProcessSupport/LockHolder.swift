@@ -6,9 +6,9 @@ package enum LockHolder {
     /// Returns the process that holds the write lock of a database, or `nil` if no such process is found. Cost: the call examines
     /// the open files of every process of this user, which takes some milliseconds.
     ///
-    /// `/proc/locks` is not used, because this file is read in pieces. If other processes lock and unlock during the read, entries
-    /// between two pieces are missed. `F_GETLK` through another descriptor is not used either, because closing that descriptor
-    /// would release the locks of this process.
+    /// `/proc/locks` is not used, because this file is read in pieces. If other processes lock and unlock during the read,
+    /// entries between two pieces are missed. `F_GETLK` through another descriptor is not used either, because closing that
+    /// descriptor would release the locks of this process.
     ///
     /// - Parameters:
     ///   - path: the path of a database in write-ahead mode.

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A lock with a condition. If the clock is set back, waits with a time limit do not become longer. With `NSCondition` they become
-/// longer.
+/// A lock with a condition. If the clock is set back, waits with a time limit do not become longer. With `NSCondition` they
+/// become longer.
 package final class MonotonicCondition: @unchecked Sendable {  // because threads can share a mutex and a condition
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)

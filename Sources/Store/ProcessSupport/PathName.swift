@@ -65,8 +65,8 @@ package struct PathName: Hashable, Comparable, Sendable {
         return PathName(bytes: UnsafeBufferPointer(start: resolved, count: strlen(resolved)).map { UInt8(bitPattern: $0) })
     }
 
-    /// Returns the same path for all paths of one entry of a folder, because links can lead to the folder. The entry does not have
-    /// to exist.
+    /// Returns the same path for all paths of one entry of a folder, because links can lead to the folder. The entry does not
+    /// have to exist.
     package static func canonical(_ path: String) -> PathName {
         let bytes = Array(absolute(path).utf8)
         let end = bytes.lastIndex(of: slash) ?? 0

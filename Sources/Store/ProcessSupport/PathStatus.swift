@@ -1,7 +1,7 @@
 import Foundation
 
-/// The state of a path: whether a file exists there. A temporary error, for example of a file server that restarts, is not reported
-/// as a missing file.
+/// The state of a path: whether a file exists there. A temporary error, for example of a file server that restarts, is not
+/// reported as a missing file.
 package enum PathStatus {
     case found(stat)
     case absent

@@ -4,8 +4,8 @@ import Synchronization
 
 /// Ends this process without the exit handlers of libraries.
 ///
-/// `exit` would run the exit handlers of libraries while other threads use those libraries. For example, libcrypto's handler frees
-/// data that another thread needs to compute a digest.
+/// `exit` would run the exit handlers of libraries while other threads use those libraries. For example, libcrypto's handler
+/// frees data that another thread needs to compute a digest.
 package enum ProcessExit {
     private static let cleaning = Mutex<[@Sendable () -> Void]>([])
     /// The actions are also registered with `atexit`, because an app may call `exit`, or return from its main function.

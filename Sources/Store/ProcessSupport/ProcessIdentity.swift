@@ -2,9 +2,9 @@ import CLinux
 import Foundation
 import Glibc
 
-/// The identity of a process: its number, its start time and its PID namespace. The number alone is not sufficient, because a later
-/// process can get the same number. A process of another namespace, for example in a container with the same home, can have the
-/// same number at the same time.
+/// The identity of a process: its number, its start time and its PID namespace. The number alone is not sufficient, because a
+/// later process can get the same number. A process of another namespace, for example in a container with the same home, can have
+/// the same number at the same time.
 package struct ProcessIdentity: Sendable, Hashable {
     package let pid: Int32
     /// The start time in clock ticks after boot, from /proc. The upper bits contain the PID namespace, so that the ledger stores

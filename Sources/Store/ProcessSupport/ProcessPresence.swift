@@ -39,7 +39,7 @@ package final class ProcessPresence: Sendable {
         FileLock.isLocked(directories.processLock, unknown: true) { clinux_bytes_are_locked($0, byte(of: process), 1) }
     }
 
-    /// Waits until the process has ended. Blocks.
+    /// Waits until the process has ended. The call blocks the thread.
     package static func waitForEnd(of process: ProcessIdentity, in directories: AppDirectories) {
         while process.isAlive(in: directories) {
             let descriptor = open(directories)

@@ -8,8 +8,8 @@ package enum RehearsalHome {
     /// The name of the file that marks a home as the home of a rehearsal. The file contains the name of the socket. The file is
     /// necessary because a variable alone must not change the time of the user's real agent.
     package static let mark = "rehearsal"
-    /// The environment variable with the number of seconds by which the rehearsal's clock is ahead. Commands and launches use this
-    /// fixed value, because they run only for a short time.
+    /// The environment variable with the number of seconds by which the rehearsal's clock is ahead. Commands and launches use
+    /// this fixed value, because they run only for a short time.
     package static let clockVariable = "BACKGROUND_REHEARSAL_CLOCK"
 
     /// The socket of the rehearsal that this process belongs to. `nil` if the process belongs to no rehearsal.

@@ -4,9 +4,9 @@ import Foundation
 /// The identity of a folder in the mount namespace of one process. A process with other mounts, for example in a container or a
 /// service with `PrivateTmp=`, can see another folder under the same path.
 ///
-/// For processes with the same mounts, only the path is compared. So a file for this folder does not wait if the user replaces the
-/// folder, restores it from a backup, or connects its drive again. But if the drive is not connected, the path is a folder below
-/// the empty mount point.
+/// For processes with the same mounts, only the path is compared. So a file for this folder does not wait if the user replaces
+/// the folder, restores it from a backup, or connects its drive again. But if the drive is not connected, the path is a folder
+/// below the empty mount point.
 ///
 /// The identities of the folders are compared only if the mounts differ. In this case a replaced folder is not accepted, because
 /// this process cannot check whether the other process would see the new folder.
@@ -53,8 +53,8 @@ package struct SeenFolder: Equatable, Sendable {
     /// Returns `true` if the folder at the path is the recorded folder itself, and not another folder with the same path.
     package func isUnchanged(at path: String) -> Bool { Self.identity(path) == folder }
 
-    /// The mount point of the drive that contained the folder, if no drive is mounted there now. Otherwise, and for a process with
-    /// other mounts, `nil`.
+    /// The mount point of the drive that contained the folder, if no drive is mounted there now. Otherwise, and for a process
+    /// with other mounts, `nil`.
     package var absentMount: String? {
         guard let mount, view != nil, view == Self.ownView else { return nil }
         let point = clinux_mount(mount)

@@ -37,8 +37,8 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Returns the error for a failed call of inotify or epoll. For too many watches, these calls report the error number of a full
-    /// disk. So an error of these calls is never reported as a full disk.
+    /// Returns the error for a failed call of inotify or epoll. For too many watches, these calls report the error number of a
+    /// full disk. So an error of these calls is never reported as a full disk.
     package static func notWatched(_ path: String, _ number: Int32, _ what: String) -> StoreError {
         let reason = what + String(cString: strerror(number))
         return FileFault(number).isPassing ? .troubled(path: path, reason: reason) : .failed(path: path, reason: reason)

@@ -3,7 +3,8 @@ import Foundation
 
 /// Properties of this process that Foundation caches or reports incompletely.
 package enum ThisProcess {
-    /// The current time zone. The cached value of Foundation is reset first, because a process otherwise keeps its first time zone.
+    /// The current time zone. The cached value of Foundation is reset first, because a process otherwise keeps its first time
+    /// zone.
     package static var zone: TimeZone {
         NSTimeZone.resetSystemTimeZone()
         return TimeZone.current
@@ -12,12 +13,12 @@ package enum ThisProcess {
     /// The time of the wall clock. In a rehearsal, this is the time of the rehearsal's clock.
     package static var now: Date { Date(timeIntervalSinceNow: RehearsalHome.clockOffset) }
 
-    /// The program and its arguments. `CommandLine.arguments` is not used, because it is empty if a system file cannot be opened at
-    /// that moment. The command would then print its help and exit with code 0.
+    /// The program and its arguments. `CommandLine.arguments` is not used, because it is empty if a system file cannot be opened
+    /// at that moment. The command would then print its help and exit with code 0.
     package static let arguments = list { String(cString: $0) }
 
-    /// The arguments whose bytes are not UTF-8, in the form that they have in ``arguments``. This form contains U+FFFD, so such an
-    /// argument can be the name of another file.
+    /// The arguments whose bytes are not UTF-8, in the form that they have in ``arguments``. This form contains U+FFFD, so such
+    /// an argument can be the name of another file.
     package static let unreadableArguments = Set(list { String(validatingCString: $0) == nil ? String(cString: $0) : nil })
 
     private static func list(_ read: (UnsafePointer<CChar>) -> String?) -> [String] {

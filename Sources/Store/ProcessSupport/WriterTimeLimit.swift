@@ -1,10 +1,11 @@
 /// Decides how long a process waits while other processes use the same database.
 ///
-/// A process waits for a lock while other processes take and release the lock, or while the database changes. If one process holds
-/// the lock and makes no progress, the wait ends. A longer wait would not help, because the user has to continue or end that
-/// process.
+/// A process waits for a lock while other processes take and release the lock, or while the database changes. If one process
+/// holds the lock and makes no progress, the wait ends. A longer wait would not help, because the user has to continue or end
+/// that process.
 package struct WriterTimeLimit: Sendable {
-    /// The time after which a wait ends in any case. 300 simultaneous commands on two cores need less time, even during other work.
+    /// The time after which a wait ends in any case. 300 simultaneous commands on two cores need less time, even during other
+    /// work.
     private static let longest = Duration.seconds(900)
     /// The time without progress after which a wait ends, even if the holder is at work.
     private static let longestWithoutMovement = Duration.seconds(60)
@@ -33,8 +34,8 @@ package struct WriterTimeLimit: Sendable {
     ///
     /// - Parameters:
     ///   - writes: returns the current identities of the database files. Each commit changes one of these identities.
-    ///   - holder: finds the process that holds the lock, which takes some milliseconds. The argument is the number of the process
-    ///     that held the lock before.
+    ///   - holder: finds the process that holds the lock, which takes some milliseconds. The argument is the number of the
+    ///     process that held the lock before.
     package mutating func shouldContinue(
         at now: Instant, writes: () -> [FileIdentity?], holder: (Int32?) -> RunningProcess?
     ) -> Bool {

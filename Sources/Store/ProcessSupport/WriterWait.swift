@@ -22,15 +22,15 @@ package final class WriterWait: Sendable {
     package func limit(to limit: Duration?) { state.withLock { $0.limit = limit } }
 
     /// Waits for a moment: 0.1 ms in the first 100 rounds, then 1 ms, then 5 ms from round 1000 on. SQLite's own wait function is
-    /// not used, because that function sleeps longer each time, up to 100 ms. The agent and the app often need the lock at the same
-    /// time, but only for moments. These sleeps would be longer than the other process holds the lock.
+    /// not used, because that function sleeps longer each time, up to 100 ms. The agent and the app often need the lock at the
+    /// same time, but only for moments. These sleeps would be longer than the other process holds the lock.
     ///
     /// - Parameter round: the number of earlier calls for the same lock.
     /// - Returns: `true` if the caller should try again.
     package func wait(_ round: Int) -> Bool {
         let now = SuspendingClock.now
-        // The limit is measured with the clock and not with the number of rounds. On a busy machine, a pause of one millisecond can
-        // take many milliseconds.
+        // The limit is measured with the clock and not with the number of rounds. On a busy machine, a pause of one millisecond
+        // can take many milliseconds.
         let shouldContinue = state.withLock { state in
             if round == 0 { (state.began, state.patience) = (now, nil) }
             if let limit = state.limit { return state.began.duration(to: now) < limit }

@@ -4,16 +4,16 @@ import GRDBSQLite
 import Glibc
 import ProcessSupport
 
-/// A SQLite file with a write-ahead log that several processes share. This type inspects and opens the file. The owner of the file
-/// decides about its content.
+/// A SQLite file with a write-ahead log that several processes share. This type inspects and opens the file. The owner of the
+/// file decides about its content.
 ///
 /// When the last process closes the file, the empty log and the index are kept. So the file can be opened later, also if no new
 /// file can be created on the disk.
 package struct DatabaseFile: Sendable {
     package enum State: Sendable {
         case missing
-        /// Some tables of this version are missing, or the write-ahead log is missing, for example in a copy that was restored from
-        /// an SQL backup.
+        /// Some tables of this version are missing, or the write-ahead log is missing, for example in a copy that was restored
+        /// from an SQL backup.
         case ofAnEarlierVersion
         case current
         case ofANewerVersion
@@ -40,8 +40,8 @@ package struct DatabaseFile: Sendable {
 
     // MARK: Making
 
-    /// Creates an empty file that only this user can read, if the path does not exist. SQLite gives the log and its index the same
-    /// permissions.
+    /// Creates an empty file that only this user can read, if the path does not exist. SQLite gives the log and its index the
+    /// same permissions.
     ///
     /// This method does not open an existing file, because closing the file would release the locks of another connection of this
     /// process. An existing file is never replaced, also if it cannot be inspected.
@@ -95,9 +95,9 @@ package struct DatabaseFile: Sendable {
         return queue
     }
 
-    /// Inspects the file before it is opened for writing, because opening for writing changes the file (GRDB writes once to create
-    /// the write-ahead log). A change that another process did not complete is rolled back first, because no connection can read
-    /// the file before that.
+    /// Inspects the file before it is opened for writing, because opening for writing changes the file (GRDB writes once to
+    /// create the write-ahead log). A change that another process did not complete is rolled back first, because no connection
+    /// can read the file before that.
     ///
     /// - Returns: the state, and the closed connection that read it.
     private func inspect() throws -> (state: State, closed: DatabaseQueue?) {
@@ -241,8 +241,8 @@ package struct DatabaseFile: Sendable {
         configuration.busyMode = .callback { wait.wait($0) }
         configuration.label = label
         let queue = try DatabaseQueue(path: path, configuration: configuration)
-        // GRDB sets `synchronous` to NORMAL for WAL after `prepareDatabase`. With NORMAL, a commit would survive a crash but not a
-        // power cut.
+        // GRDB sets `synchronous` to NORMAL for WAL after `prepareDatabase`. With NORMAL, a commit would survive a crash but not
+        // a power cut.
         try queue.inDatabase { database in
             if mustWrite, sqlite3_db_readonly(database.sqliteConnection, "main") != 0 {
                 throw DatabaseError(resultCode: .SQLITE_READONLY)
@@ -253,8 +253,9 @@ package struct DatabaseFile: Sendable {
         return queue
     }
 
-    /// Opens the file in exclusive mode, without the index of the log, because the index needs disk space. No other connection can
-    /// open the file until this connection is closed. Use this method only for commands, because commands run for a short time.
+    /// Opens the file in exclusive mode, without the index of the log, because the index needs disk space. No other connection
+    /// can open the file until this connection is closed. Use this method only for commands, because commands run for a short
+    /// time.
     ///
     /// - Returns: `nil` if some of this version's tables are missing.
     /// - Throws: also if another connection has the file open.

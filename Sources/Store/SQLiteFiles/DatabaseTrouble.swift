@@ -56,8 +56,8 @@ package enum DatabaseTrouble: Sendable {
             }
     }
 
-    /// Returns the error number of the failed opening of a file, because SQLite does not report this number. This function does not
-    /// open the file, because closing it would release the locks of other connections of this process.
+    /// Returns the error number of the failed opening of a file, because SQLite does not report this number. This function does
+    /// not open the file, because closing it would release the locks of other connections of this process.
     private static func fault(at path: String) -> Int32? {
         let number = SQLiteOpening.fault
         if number != 0 { return number }

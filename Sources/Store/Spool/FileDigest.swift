@@ -28,8 +28,8 @@ package enum FileDigest {
         return digest.hex
     }
 
-    /// Returns the SHA-1 of a file in hex, for protocols that identify a file by its SHA-1. The result is empty if the file cannot
-    /// be read.
+    /// Returns the SHA-1 of a file in hex, for protocols that identify a file by its SHA-1. The result is empty if the file
+    /// cannot be read.
     package static func sha1(of url: URL) -> String { Hex.text(Data(digest(of: url, .sha1))) }
 
     /// Returns the SHA-1 of data, for protocols in which the digest proves that the data was read. The digest does not protect a
@@ -96,7 +96,8 @@ package struct CryptoHashing: MessageHashing {
 
 /// A digest that is computed while bytes arrive. The type is a value type, so a copy continues independently.
 package struct RunningDigest: Sendable {
-    /// Prepares libcrypto without its exit handler, which frees state that other threads use: an app may call `exit` at any moment.
+    /// Prepares libcrypto without its exit handler, which frees state that other threads use: an app may call `exit` at any
+    /// moment.
     fileprivate static let isPrepared = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil) == 1
 
     enum Algorithm {

@@ -50,8 +50,8 @@ package struct Snapshot: Sendable {
         }
     }
 
-    /// Copies `source` into the spool, syncs the copy to the disk, and hashes it. The copy shares the blocks of the original if the
-    /// file system supports this. Holes of a sparse file are kept.
+    /// Copies `source` into the spool, syncs the copy to the disk, and hashes it. The copy shares the blocks of the original if
+    /// the file system supports this. Holes of a sparse file are kept.
     ///
     /// - Parameters:
     ///   - preparing: changes the copy before it is hashed, or replaces it by another file. Returns whether the copy was changed.
@@ -85,8 +85,8 @@ package struct Snapshot: Sendable {
         return changed
     }
 
-    /// Copies `source` into the spool, syncs the copy to the disk, and hashes it. The copy shares the blocks of the original if the
-    /// file system supports this.
+    /// Copies `source` into the spool, syncs the copy to the disk, and hashes it. The copy shares the blocks of the original if
+    /// the file system supports this.
     ///
     /// - Parameter prefix: the prefix of the copy's name.
     package static func make(
@@ -148,8 +148,8 @@ package struct Snapshot: Sendable {
         }
     }
 
-    /// Creates a new file of this process in the spool, which `body` fills. If the file system supports unnamed files, the file has
-    /// no name before it is complete, so a process that is killed leaves nothing.
+    /// Creates a new file of this process in the spool, which `body` fills. If the file system supports unnamed files, the file
+    /// has no name before it is complete, so a process that is killed leaves nothing.
     private static func make(
         _ prefix: String, in directories: AppDirectories,
         _ body: (_ copy: SpoolCopy, _ descriptor: Int32) throws(Failure) -> Snapshot

@@ -37,9 +37,9 @@ final class SpoolCopy: Sendable {
     deinit { discard() }
 }
 
-/// The files of this process in the spool that have no row yet. While such files exist, the process holds a shared lock. The agent
-/// removes files without a row only if no process holds the lock. The age of a file is not used, because the clock may be changed,
-/// and because the cleaning of many photos may take longer than any limit.
+/// The files of this process in the spool that have no row yet. While such files exist, the process holds a shared lock. The
+/// agent removes files without a row only if no process holds the lock. The age of a file is not used, because the clock may be
+/// changed, and because the cleaning of many photos may take longer than any limit.
 private final class SpoolClaims: Sendable {
     static let shared = SpoolClaims()
 

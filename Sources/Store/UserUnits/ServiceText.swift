@@ -36,8 +36,8 @@ struct ServiceText {
 
     /// The first line that prevents the start of the program, or may prevent the start. `nil` if no line prevents the start.
     ///
-    /// A condition that an existing file meets is accepted. For any other condition it is unknown whether the condition will be met
-    /// at a later time.
+    /// A condition that an existing file meets is accepted. For any other condition it is unknown whether the condition will be
+    /// met at a later time.
     var obstacle: String? {
         settings.first { setting in
             if isAdded, setting.name == "ExecStart" { return true }

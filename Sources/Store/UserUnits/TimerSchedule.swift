@@ -4,8 +4,8 @@ import Glibc
 /// The time of a timer, in whole seconds, never earlier than the requested time.
 ///
 /// For a time within the next day, only the time of day is written. If the time of day is the same on the next day, the text does
-/// not change. So the user manager does not have to read all units again. If a clock that was ahead is corrected, the agent checks
-/// again after at most a day.
+/// not change. So the user manager does not have to read all units again. If a clock that was ahead is corrected, the agent
+/// checks again after at most a day.
 enum TimerSchedule: Equatable {
     case once(Date)
     /// The number of seconds after midnight, UTC.

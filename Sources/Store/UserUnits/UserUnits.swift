@@ -2,9 +2,9 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// The units with which a systemd user manager starts an app's agent again after the agent has exited. The service runs the agent.
-/// The socket starts the service when an app sends a change notification. The timer starts the service at the next due time. The
-/// unit files are in the user's configuration folder.
+/// The units with which a systemd user manager starts an app's agent again after the agent has exited. The service runs the
+/// agent. The socket starts the service when an app sends a change notification. The timer starts the service at the next due
+/// time. The unit files are in the user's configuration folder.
 package struct UserUnits: Sendable {
     package enum Kind: String, CaseIterable, Sendable {
         case service, socket, timer
@@ -91,7 +91,8 @@ package struct UserUnits: Sendable {
     }
 
     /// Returns whether the user masked the unit, so that the user manager does not use it. systemd also treats an empty file as
-    /// masked. But an empty file is the result of a power cut or a full disk, so it does not count as masked and is written again.
+    /// masked. But an empty file is the result of a power cut or a full disk, so it does not count as masked and is written
+    /// again.
     package func isMasked(_ kind: Kind) -> Bool {
         (try? FileManager.default.destinationOfSymbolicLink(atPath: url(kind).path)) == "/dev/null"
     }
@@ -102,8 +103,8 @@ package struct UserUnits: Sendable {
     /// The missing path that the service's own file requires. `nil` if no required path is missing.
     package var missingProgram: String? { text(.service).flatMap { ServiceText($0, isAdded: false).missingPath } }
 
-    /// The next time of the timer, as the user manager reports it. `nil` if the timer has no next time, or if the user manager did
-    /// not respond.
+    /// The next time of the timer, as the user manager reports it. `nil` if the timer has no next time, or if the user manager
+    /// did not respond.
     package var nextElapse: Date? { (try? manager.nextElapse(of: name(.timer))) ?? nil }
 
     // MARK: Installing
@@ -172,7 +173,7 @@ package struct UserUnits: Sendable {
     /// Checks that the service would start its program. The user may have added a condition, the file may come from a backup, or
     /// the program may have been moved. In these cases the user manager would not start the service and would report no error.
     ///
-    /// - Throws: if the service would not start its program, or if this cannot be determined.
+    /// - Throws: an error if the service would not start its program, or if this cannot be determined.
     package func demandService() throws(Failure) {
         if isMasked(.service) { throw Failure("\(name(.service)) is masked") }
         for path in try manager.files(of: name(.service)) {
@@ -184,7 +185,7 @@ package struct UserUnits: Sendable {
         }
     }
 
-    /// - Throws: if a change notification would not start the service.
+    /// - Throws: an error if a change notification would not start the service.
     package func demandSocket() throws(Failure) {
         for kind in [Kind.service, .socket] where isMasked(kind) { throw Failure("\(name(kind)) is masked") }
         guard isInstalled(.service) else { throw Failure("\(url(.service).path) does not exist") }

@@ -5,8 +5,8 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// `doctor`: examines everything that background work needs, and shows commands that correct problems. Without `--fix`, the command
-/// changes nothing.
+/// `doctor`: examines everything that background work needs, and shows commands that correct problems. Without `--fix`, the
+/// command changes nothing.
 public struct DoctorCommand: BackgroundCommand {
     public static let configuration = CommandConfiguration(
         commandName: "doctor", abstract: "Shows what prevents this app from working, and how to fix it.",

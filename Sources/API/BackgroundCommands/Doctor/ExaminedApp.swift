@@ -83,8 +83,8 @@ struct ExaminedApp {
             ledger: Result { () throws(StoreError) in try Ledger.inspect(runtime.directories) { try Books($0) } })
     }
 
-    /// Returns the words before a command: the program's name if PATH finds this program, or else the program's path, and then the
-    /// arguments before the current command.
+    /// Returns the words before a command: the program's name if PATH finds this program, or else the program's path, and then
+    /// the arguments before the current command.
     private static func command(before verb: String) -> String {
         let path = AppManifest.executableURL.path
         let name = AppManifest.executableURL.lastPathComponent

@@ -44,8 +44,8 @@ struct FoldersExamination: Examination {
 
     /// Checks a folder in which the app's folders will be created.
     ///
-    /// - Parameter home: the home folder. If the home folder belongs to this user, the fix makes this user the owner of a folder in
-    ///   it. `sudo -E` creates such folders with the owner root.
+    /// - Parameter home: the home folder. If the home folder belongs to this user, the fix makes this user the owner of a folder
+    ///   in it. `sudo -E` creates such folders with the owner root.
     private func place(_ path: String, home: String?) -> DoctorFinding? {
         guard let information = status(path), information.st_mode & S_IFMT == S_IFDIR else {
             return inTheWay(path, "is not a folder")

@@ -17,8 +17,8 @@ struct Completions {
         ]
     }
 
-    /// Returns the completion script of the library for the installed command's name. The library generates the script for the name
-    /// of the root command. The shell functions in the script keep that name.
+    /// Returns the completion script of the library for the installed command's name. The library generates the script for the
+    /// name of the root command. The shell functions in the script keep that name.
     private func script(_ shell: CompletionShell) -> String {
         let (text, name) = (offerCommandsAfterHelp(root.completionScript(for: shell), shell), root._commandName)
         guard name != command else { return text }

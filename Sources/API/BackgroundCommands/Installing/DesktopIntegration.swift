@@ -8,7 +8,7 @@ import Synchronization
 ///     DesktopIntegration.current = DesktopIntegration(
 ///         summary: "Tells of storms", commands: Tool.self, icon: Data(PackageResources.Tide_svg))
 ///
-/// Beyond Apple: on Apple's systems, this data is in the app's bundle.
+/// Apple's API has no equivalent: on Apple's systems, this data is in the app's bundle.
 public struct DesktopIntegration: Sendable {
     /// An entry in the menu of the app's icon.
     public struct Action: Sendable {
@@ -39,8 +39,8 @@ public struct DesktopIntegration: Sendable {
     public var actions: [Action]
     /// The kinds of files that the app opens.
     public var mimeTypes: [String]
-    /// The arguments of the command before the files that a user opens with the app. If a user starts the app from a menu, no files
-    /// follow. If `nil`, menus do not show the app.
+    /// The arguments of the command before the files that a user opens with the app. If a user starts the app from a menu, no
+    /// files follow. If `nil`, menus do not show the app.
     public var openArguments: [String]?
     /// The SPDX identifier of the license.
     public var license: String

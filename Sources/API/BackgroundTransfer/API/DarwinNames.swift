@@ -3,18 +3,19 @@ import FoundationNetworking
 
 // Symbols that code for iOS uses. Foundation on Linux does not have these symbols, or marks them as unavailable.
 
-/// The authentication method of a challenge about a server's certificate. Declared so that delegates compile. The system always
-/// verifies certificates, and delegates are never called with this authentication method. So a delegate cannot pin certificates.
+/// The authentication method of a challenge about a server's certificate. The declaration exists only so that delegates for iOS
+/// compile. The system always verifies certificates, and delegates are never called with this authentication method. So a
+/// delegate cannot pin certificates.
 public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
-/// The authentication method of a challenge for a client certificate. Declared so that delegates compile. Differs from Apple:
-/// delegates are never called with this authentication method.
+/// The authentication method of a challenge for a client certificate. The declaration exists only so that delegates for iOS
+/// compile. Differs from Apple: delegates are never called with this authentication method.
 public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMethodClientCertificate"
 
-/// The key of the resume data of a failed upload. Declared so that code compiles. Differs from Apple: no error contains this key,
-/// because uploads do not provide resume data.
+/// The key of the resume data of a failed upload. The declaration exists only so that code for iOS compiles. Differs from Apple:
+/// no error contains this key, because uploads do not provide resume data.
 public let NSURLSessionUploadTaskResumeData = "NSURLSessionUploadTaskResumeData"
-/// The key of the reason why a network could not be used. Declared so that code compiles. Differs from Apple: no error contains
-/// this key (see `URLError.networkUnavailableReason`).
+/// The key of the reason why a network could not be used. The declaration exists only so that code for iOS compiles. Differs from
+/// Apple: no error contains this key (see `URLError.networkUnavailableReason`).
 public let NSURLErrorNetworkUnavailableReasonKey = "NSURLErrorNetworkUnavailableReasonKey"
 
 /// The trust evaluation of a server's certificate. The declaration exists only so that delegates for iOS compile. No instance of
@@ -50,21 +51,21 @@ extension URLRequest {
         set { set("no-constrained", !newValue) }
     }
 
-    /// A Boolean value that indicates whether the server is expected to support HTTP/3. Stored, without effect.
+    /// A Boolean value that indicates whether the server is expected to support HTTP/3. The value is stored and has no effect.
     public var assumesHTTP3Capable: Bool {
         get { marks.contains("http3") }
         set { set("http3", newValue) }
     }
 
-    /// A Boolean value that indicates whether host names are resolved with DNSSEC validation. Stored, without effect, because the
-    /// system's resolver decides.
+    /// A Boolean value that indicates whether host names are resolved with DNSSEC validation. The value is stored and has no
+    /// effect, because the system's resolver decides.
     public var requiresDNSSECValidation: Bool {
         get { marks.contains("dnssec") }
         set { set("dnssec", newValue) }
     }
 
-    /// A Boolean value that indicates whether the request is allowed to use a network of very little capacity, such as a satellite
-    /// link. Stored, without effect, because no Linux desktop reports this property of a network.
+    /// A Boolean value that indicates whether the request is allowed to use a network of very little capacity, such as a
+    /// satellite link. The value is stored and has no effect, because no Linux desktop reports this property of a network.
     public var allowsUltraConstrainedNetworkAccess: Bool {
         get { marks.contains("ultra-constrained") }
         set { set("ultra-constrained", newValue) }

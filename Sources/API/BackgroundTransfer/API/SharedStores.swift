@@ -3,8 +3,8 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// The stores of cookies, cached responses and credentials that the default configurations use. A process has one set of stores. On
-/// a test host, each test has its own set.
+/// The stores of cookies, cached responses and credentials that the default configurations use. A process has one set of stores.
+/// On a test host, each test has its own set.
 ///
 /// Differs from Apple: Foundation stores cookies below `$XDG_DATA_HOME`, in a folder with the name of the program's folder
 /// (`bin`). Programs in the same folder therefore share their cookies. To prevent this, an app can set another cookie storage in

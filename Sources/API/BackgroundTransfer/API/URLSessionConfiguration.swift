@@ -43,7 +43,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     open var waitsForConnectivity = false
     /// The maximum number of simultaneous connections of this session's transfers to one host.
     open var httpMaximumConnectionsPerHost = 6
-    /// The service type of the traffic. Stored, without effect.
+    /// The service type of the traffic. The value is stored and has no effect.
     open var networkServiceType: URLRequest.NetworkServiceType = .default
     /// The rule for the use of cached responses. The rule applies to requests that have no cache policy. Only ordinary sessions
     /// use cached responses.
@@ -79,7 +79,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// A Boolean value that indicates whether requests use HTTP pipelining. The value is stored and has no effect, because no
     /// current server benefits from pipelining.
     open var httpShouldUsePipelining = false
-    /// The identifier of a shared container. Stored, without effect, because an app and its extensions share no container on Linux.
+    /// The identifier of a shared container. The value is stored and has no effect, because an app and its extensions share no
+    /// container on Linux.
     open var sharedContainerIdentifier: String?
     /// A Boolean value that indicates whether idle connections stay open for a longer time. The value is stored and has no
     /// effect, because the agent's connections do not depend on the app's state.
@@ -101,15 +102,15 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// effect, because an attacker could record such a request and send it again.
     open var enablesEarlyData = false
     /// A Boolean value that indicates whether transfers are allowed to use a network of very little capacity, such as a satellite
-    /// link. Stored, without effect, because no Linux desktop reports this property of a network.
+    /// link. The value is stored and has no effect, because no Linux desktop reports this property of a network.
     open var allowsUltraConstrainedNetworkAccess = false
-    /// A Boolean value that indicates whether the classic loading mode is used. Stored, without effect, because only one mode
-    /// exists.
+    /// A Boolean value that indicates whether the classic loading mode is used. The value is stored and has no effect, because
+    /// only one mode exists.
     open var usesClassicLoadingMode = true
     /// The way in which a connection uses several networks at once. The value is stored and has no effect.
     open var multipathServiceType: MultipathServiceType = .none
-    /// A Boolean value that indicates whether host names are resolved with DNSSEC validation. Stored, without effect, because the
-    /// system's resolver decides.
+    /// A Boolean value that indicates whether host names are resolved with DNSSEC validation. The value is stored and has no
+    /// effect, because the system's resolver decides.
     open var requiresDNSSECValidation = false
 
     /// The ways in which a connection can use several networks at once.
@@ -119,8 +120,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         case interactive = 2
         case aggregate = 3
     }
-    /// The proxies of the session. If `nil`, or if no proxy is enabled, the proxies of the environment (`https_proxy`, `no_proxy`)
-    /// are used.
+    /// The proxies of the session. If `nil`, or if no proxy is enabled, the proxies of the environment (`https_proxy`,
+    /// `no_proxy`) are used.
     ///
     /// Differs from Apple: if this dictionary enables a proxy, each task fails with `URLError.unsupportedURL`, because this
     /// module cannot send requests through this proxy.
@@ -138,16 +139,17 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         value > 0 ? min(value, longest) : standard
     }
 
-    /// `true` if the app enabled a proxy, with a key that ends in "Enable" (`HTTPSEnable`, `SOCKSEnable`, `ProxyAutoConfigEnable`).
+    /// `true` if the app enabled a proxy, with a key that ends in "Enable" (`HTTPSEnable`, `SOCKSEnable`,
+    /// `ProxyAutoConfigEnable`).
     var asksForProxy: Bool {
         (connectionProxyDictionary ?? [:]).contains { key, value in
             "\(key)".hasSuffix("Enable") && !["0", "false", "NO"].contains("\(value)")
         }
     }
-    /// The maximum number of bytes of a response body. If a body is longer, the task fails. Beyond Apple.
+    /// The maximum number of bytes of a response body. If a body is longer, the task fails. Apple's API has no equivalent.
     open var maximumBodyBytes: Int64?
     /// The maximum number of bytes per second of each transfer. Uploads that have a ``URLSessionUploadTask/delivery`` and the
-    /// same address share this limit. Beyond Apple.
+    /// same address share this limit. Apple's API has no equivalent.
     open var maximumBytesPerSecond: Int64?
     /// `true` if a compressed response is stored without decoding.
     var keepsCoding = false
@@ -172,8 +174,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// A configuration that adds nothing to a request.
     static var bare: URLSessionConfiguration { URLSessionConfiguration(identifier: nil) }
 
-    /// Returns a configuration for transfers that continue after this process ends. The agent makes the transfers from their first
-    /// byte.
+    /// Returns a configuration for transfers that continue after this process ends. The agent makes the transfers from their
+    /// first byte.
     ///
     /// - Parameter identifier: the identifier of the session, which is unique in the app and not empty. After a relaunch of the
     ///   app, a session with the same identifier receives the events of the transfers.

@@ -48,7 +48,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void)
 
-    /// Asks for the request of a delayed task (`async` form). Differs from Apple: never called.
+    /// Asks for the request of a delayed task (`async` form). Differs from Apple: the method is never called.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest
     ) async -> (URLSession.DelayedRequestDisposition, URLRequest?)
@@ -94,7 +94,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
     func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async
         -> InputStream?
 
-    /// Reports an informational response. Differs from Apple: never called.
+    /// Reports an informational response. Differs from Apple: the method is never called.
     func urlSession(_ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse)
 
     /// Reports that bytes of the request body were sent. The method is called a few times a second while this process is running.
@@ -130,7 +130,7 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
     /// data task are reported. Only ordinary sessions call this method.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask)
 
-    /// Reports that a data task became a stream. Differs from Apple: never called.
+    /// Reports that a data task became a stream. Differs from Apple: the method is never called.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didBecome streamTask: URLSessionStreamTask)
 
     /// Asks which response to store in the cache. Call the handler with the proposed response, with another response, or with

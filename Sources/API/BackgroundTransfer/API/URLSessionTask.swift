@@ -9,7 +9,7 @@ import TransferMachines
 /// A transfer of a session. A new task is suspended, and ``resume()`` starts it. A resumed task of a background session continues
 /// after this process ends.
 ///
-/// Differs from Apple: if a task of a background session is never resumed, it ends with its process.
+/// Differs from Apple: a task of a background session that is never resumed ends with its process.
 open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  // because the mutex guards all mutable state
     /// The states of a task.
     public enum State: Int, Sendable {
@@ -21,9 +21,9 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
 
     /// The priority of a task whose priority was not set.
     public static let defaultPriority: Float = 0.5
-    /// A priority at which a task begins after other tasks that send requests to the same host.
+    /// A priority below the default. The task begins after other tasks for the same host.
     public static let lowPriority: Float = 0.25
-    /// A priority at which a task begins before other tasks that send requests to the same host.
+    /// A priority above the default. The task begins before other tasks for the same host.
     public static let highPriority: Float = 0.75
 
     /// The properties that the app set, and the data that the engine stores for the task.
@@ -35,18 +35,16 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         var expectsToReceive: Int64?
         var startsSuspended = false
         var destination: URL?
-        /// If `nil`, a file that is at the destination when the task is resumed is replaced.
+        /// `nil` if the app has not set ``URLSessionDownloadTask/replacesDestination``.
         var replacesDestination: Bool?
         var listedPath: String?
-        /// ``URLSessionDownloadTask/claimsDestination``.
         var claimsDestination = false
-        /// ``URLSessionTask/isRefusalRead``.
         var isRefusalRead = false
         var expectedSHA256: String?
         var delegate: HeldDelegate?
-        /// The steps from `resume()` to the row in the ledger, in a background session.
+        /// The progress of a background task from `resume()` to its row in the ledger.
         var entry = TaskEntry.none
-        /// The number of the transfer in the ledger, after a task of a background session was resumed.
+        /// The number of the transfer in the ledger. `nil` if no background task was resumed.
         var row: Int64? { entry.row }
         /// `true` if the task was resumed in a background session.
         var isBegun: Bool { if case .none = entry { false } else { true } }
@@ -56,24 +54,24 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         var error: URLError?
         var isCanceling = false
         var isCompleted = false
-        /// The completion handler. If a handler is set, the delegate does not receive the end.
+        /// The completion handler. If a handler is set, the delegate is not called for the end.
         var completion: (@Sendable (TransferEnd) -> Void)?
-        /// The reader of the bytes, which receives them instead of the delegate.
+        /// The buffer that receives the bytes instead of the delegate.
         var feed: ByteFeed?
         /// The request after a redirect.
         var currentRequest: URLRequest?
         var prefersIncrementalDelivery = true
-        /// The last status of an ordinary task that ended, or of a background task when the ledger was last readable.
+        /// The last status of an ended ordinary task, or the last status that was read from the ledger.
         var last: TaskStatus?
-        /// The status of a background task at its end, for the delegate. The ledger may be unreadable at that moment.
+        /// The status of a background task at its end. The delegate needs it even if the ledger cannot be read.
         var end: TaskStatus?
     }
 
     let session: URLSession
     let facts = Mutex(Facts())
 
-    /// The identifier of the task, unique in the session, also after relaunches of the app. The identifier is negative if none
-    /// could be reserved. In this case `resume()` ends the task with an error.
+    /// The identifier of the task, which is unique in the session, also after relaunches of the app. If no identifier could be
+    /// reserved, the identifier is negative, and `resume()` ends the task with an error.
     open var taskIdentifier: Int { identifier }
     private let identifier: Int
     /// The request with which the app made the task, or the request in the resume data.
@@ -81,7 +79,8 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     private let request: URLRequest?
     /// The request that is being sent.
     ///
-    /// Differs from Apple: for a background task this is always the original request. The URL of the response shows redirects.
+    /// Differs from Apple: for a background task the value is always the original request. The URL of the response shows
+    /// redirects.
     open var currentRequest: URLRequest? { facts.withLock { $0.currentRequest } ?? originalRequest }
 
     init(session: URLSession, request: URLRequest?, identifier: Int? = nil) {
@@ -91,7 +90,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         super.init()
     }
 
-    /// Creates a mock for the tests of an app. A mock is a subclass of this class or of one of its subclasses.
+    /// Creates a task for tests. A test uses a subclass of this class instead of a real task (a mock).
     public override init() {
         session = .shared
         request = nil
@@ -110,35 +109,35 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         set { change(\.description, newValue) }
     }
 
-    /// The priority from 0 to 1. Tasks with a greater value begin first. Of tasks with equal priority, the oldest begins first.
+    /// The priority from 0 to 1. A task with a higher priority begins first. Among equal tasks, the oldest begins first.
     open var priority: Float {
         get { facts.withLock { $0.priority } }
         set { change(\.priority, min(1, max(0, newValue.isNaN ? Self.defaultPriority : newValue))) }
     }
 
-    /// The earliest time at which the task begins. Background sessions only.
+    /// The earliest time at which a task of a background session begins.
     open var earliestBeginDate: Date? {
         get { facts.withLock { $0.earliestBegin }.map(AppRuntime.shared.date(forApp:)) }
         set { change(\.earliestBegin, newValue.map(AppRuntime.shared.date(fromApp:))) }
     }
 
-    /// The number of bytes that the app expects to send. Stored, without effect.
+    /// The number of bytes that the app expects to send. The value is stored and has no effect.
     open var countOfBytesClientExpectsToSend: Int64 {
         get { facts.withLock { $0.expectsToSend } ?? NSURLSessionTransferSizeUnknown }
         set { change(\.expectsToSend, newValue) }
     }
 
-    /// The number of bytes that the app expects to receive. Stored, without effect.
+    /// The number of bytes that the app expects to receive. The value is stored and has no effect.
     open var countOfBytesClientExpectsToReceive: Int64 {
         get { facts.withLock { $0.expectsToReceive } ?? NSURLSessionTransferSizeUnknown }
         set { change(\.expectsToReceive, newValue) }
     }
 
-    /// A delegate for this task, called instead of the session's delegate. For methods that this delegate does not implement, the
+    /// A delegate for this task, called instead of the session's delegate. If this delegate does not implement a method, the
     /// session's delegate is called. Set this delegate before ``resume()``.
     ///
-    /// Differs from Apple: tasks of background sessions also have a delegate. If the session has no delegate, this process receives
-    /// only the end of this task. If this process has ended, the app is launched for the end.
+    /// Differs from Apple: tasks of background sessions can also have a delegate. If the session has no delegate, this process
+    /// receives only the end of this task. If this process has ended, the app is launched for the end.
     open var delegate: (any URLSessionTaskDelegate)? {
         get { facts.withLock { $0.delegate }?.object as? any URLSessionTaskDelegate }
         set {
@@ -147,18 +146,18 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         }
     }
 
-    /// A Boolean value that indicates whether the app receives bytes as they arrive. Stored, without effect, because the delegate
-    /// of an ordinary data task always receives bytes as they arrive.
+    /// A Boolean value that indicates whether the app receives bytes as they arrive. The value is stored and has no effect,
+    /// because the delegate of an ordinary data task always receives bytes as they arrive.
     open var prefersIncrementalDelivery: Bool {
         get { facts.withLock { $0.prefersIncrementalDelivery } }
         set { facts.withLock { $0.prefersIncrementalDelivery = newValue } }
     }
 
-    /// The number of the transfer in the agent's database (ledger), `nil` before `resume()`. The command `transfers` lists this
-    /// number. Beyond Apple.
+    /// The number of the transfer in the agent's database (ledger), or `nil` before `resume()`. The command `transfers` lists
+    /// this number. Apple's API has no equivalent.
     public var transferNumber: Int64? { facts.withLock { $0.row } }
 
-    /// `true` if the code that calls ``resume()`` then reads ``error``. If the value is `false` and the task has no delegate, a
+    /// `true` if the code that calls ``resume()`` reads ``error`` after the call. Otherwise, if the task has no delegate, a
     /// failure to start is printed on standard error.
     package var isRefusalRead: Bool {
         get { facts.withLock { $0.isRefusalRead } }
@@ -168,7 +167,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     /// The current state of the task. Cost: in a background session this property and the byte counts read the ledger.
     open var state: State { session.engine.status(of: self).state }
     /// A Boolean value that indicates whether the user paused the transfer. Only the user can end the pause. The state is
-    /// ``State/suspended``, and `resume()` does not change the state. Beyond Apple.
+    /// ``State/suspended``, and `resume()` does not change it. Apple's API has no equivalent.
     public var isPausedByPerson: Bool { session.engine.status(of: self).isPaused }
     /// The error that prevented the start of the task, or that ended it.
     open var error: (any Error)? { session.engine.status(of: self).error }
@@ -176,33 +175,33 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     open var response: URLResponse? { session.engine.status(of: self).response }
     /// The number of received bytes of the response body.
     open var countOfBytesReceived: Int64 { session.engine.status(of: self).bytesReceived }
-    /// The expected number of bytes of the response body. -1 if the number is not known.
+    /// The expected number of bytes of the response body, or -1 if the number is not known.
     open var countOfBytesExpectedToReceive: Int64 { session.engine.status(of: self).bytesExpectedToReceive }
     /// The number of sent bytes of the request body.
     open var countOfBytesSent: Int64 { session.engine.status(of: self).bytesSent }
-    /// The number of bytes of the request body. ``NSURLSessionTransferSizeUnknown`` if the number is not known.
+    /// The number of bytes of the request body, or ``NSURLSessionTransferSizeUnknown`` if the number is not known.
     open var countOfBytesExpectedToSend: Int64 { session.engine.status(of: self).bytesExpectedToSend }
 
-    /// The progress of the request body in bytes, or of the response body if the request has no body. The progress is updated while
-    /// this process receives the events of the session's tasks.
+    /// The progress in bytes of the request body, or of the response body if the request has no body. The progress is updated
+    /// while this process receives events of the session's tasks.
     open var progress: Progress { counts }
     private let counts = Progress(totalUnitCount: -1)
 
-    /// Starts or continues the task. In a background session the task is stored in the ledger when this method returns. A failure
-    /// to start is in ``error`` and is reported to the delegate.
+    /// Starts or continues the task. In a background session the task is stored in the ledger when this method returns. If the
+    /// task cannot start, ``error`` contains the reason, and the delegate is called.
     open func resume() { session.engine.resume(self) }
 
-    /// Suspends the task. Received bytes are kept. ``resume()`` continues the task, in this process or a later process.
+    /// Suspends the task. Received bytes are kept. ``resume()`` continues the task, in this process or in a later process.
     open func suspend() { session.engine.suspend(self) }
 
     /// Ends the task. The task's delegate receives `URLError.cancelled`.
     open func cancel() { session.engine.cancel(self) }
 }
 
-/// The value of a size that is not known.
+/// The value that represents an unknown size.
 public let NSURLSessionTransferSizeUnknown: Int64 = -1
 
-/// The end of a transfer, passed to the caller that awaits the transfer.
+/// The result of an ended transfer, for the caller that awaits the transfer.
 struct TransferEnd: Sendable {
     var file: URL?
     var response: URLResponse?
@@ -212,13 +211,13 @@ struct TransferEnd: Sendable {
 }
 
 /// A task whose response is received as data.
-open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {}  // because its base class is unchecked Sendable
+open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {}  // because the base class is unchecked Sendable
 
 /// A task that downloads into a file.
-open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // because its base class is unchecked Sendable
+open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // because the base class is unchecked Sendable
     let source: DownloadSource
 
-    /// Creates a task for mocks.
+    /// Creates a task for a mock in a test.
     public override init() {
         source = .resumeData(Data())
         super.init()
@@ -235,22 +234,23 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
         }
     }
 
-    /// The path of the complete file, an absolute file URL. The incomplete file has a hidden name in the same folder. The complete
-    /// and verified file is renamed to this path in one step.
+    /// The path of the complete file, as an absolute file URL. The incomplete file has a hidden name in the same folder. When the
+    /// file is complete and verified, the file is renamed to this path in one step.
     ///
-    /// A file that is at this path when the task is resumed is replaced. A file that is created later is replaced only if
-    /// ``replacesDestination`` is `true`. Otherwise the download gets a numbered name, which this property has after the end.
+    /// If a file exists at this path when the task is resumed, the download replaces this file. A file that is created later is
+    /// replaced only if ``replacesDestination`` is `true`. Otherwise the download gets a numbered name, and this property
+    /// contains the new path after the end.
     ///
-    /// If the response is not a file (for example 404), the task fails. Set this property before `resume()`. Background sessions
-    /// only; beyond Apple. If this property is `nil`, the delegate receives a temporary file.
+    /// If the response is not a file (for example 404), the task fails. Set this property before `resume()`. If it is `nil`, the
+    /// delegate receives a temporary file. Only background sessions use it. Apple's API has no equivalent.
     public var destination: URL? {
         get { facts.withLock { $0.destination } }
         set { facts.withLock { $0.destination = newValue } }
     }
 
     /// The rule for an existing file at ``destination``. If `true`, a file that exists at the end of the download is replaced. If
-    /// the app sets `false`, no file is replaced. If the app sets no value, only a file that exists at `resume()` is replaced. Set
-    /// the rule before `resume()`. Background sessions only; beyond Apple.
+    /// the app sets `false`, no file is replaced. If the app sets no value, only a file that exists at `resume()` is replaced.
+    /// Set the rule before `resume()`. Only background sessions use it. Apple's API has no equivalent.
     public var replacesDestination: Bool {
         get { facts.withLock { $0.replacesDestination ?? false } }
         set { facts.withLock { $0.replacesDestination = newValue } }
@@ -263,13 +263,13 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
     }
 
     /// The expected SHA-256 of the file, as 64 hex digits. If the file has another SHA-256, the task fails. Set this property
-    /// before `resume()`. Background sessions only; beyond Apple.
+    /// before `resume()`. Only background sessions use it. Apple's API has no equivalent.
     public var expectedSHA256: String? {
         get { facts.withLock { $0.expectedSHA256 } }
         set { facts.withLock { $0.expectedSHA256 = newValue } }
     }
 
-    /// Ends the download and passes resume data for ``URLSession/downloadTask(withResumeData:)`` to the handler. If no byte has
+    /// Ends the download and calls the handler with resume data for ``URLSession/downloadTask(withResumeData:)``. If no byte has
     /// arrived, or the response has no strong validator, the data is `nil`. The partial file is kept for a week.
     @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
         Task { completionHandler(await session.engine.cancelProducingResumeData(self)) }
@@ -280,16 +280,15 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
 }
 
 /// A task that uploads a file, data or a stream.
-open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // because its base class is unchecked Sendable
-    /// A Boolean value that indicates whether the first `resume()` only copies and queues the file. Nothing is sent before another
-    /// `resume()`, in this process or a later process. Set it before the first `resume()`. Beyond Apple.
+open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // because the base class is unchecked Sendable
+    /// A Boolean value that indicates whether the first `resume()` only copies and queues the file. The file is sent after a
+    /// second `resume()`, in this or a later process. Set the value before the first `resume()`. Apple's API has no equivalent.
     public var startsSuspended: Bool {
         get { facts.withLock { $0.startsSuspended } }
         set { facts.withLock { $0.startsSuspended = newValue } }
     }
 
-    /// The address of the file on the server without passwords, after an upload with an ``UploadDelivery`` that provides the
-    /// address. Beyond Apple.
+    /// The address of the uploaded file, without passwords, if the ``UploadDelivery`` provides it. Apple's API has no equivalent.
     public var remoteURL: URL? { facts.withLock { $0.remoteURL } }
 
     let body: UploadBody?
@@ -297,7 +296,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
     private let keys = Mutex<(chosen: String?, stored: String?)>((nil, nil))
     private let snapshot = Mutex<Snapshot?>(nil)
 
-    /// Creates a task for mocks.
+    /// Creates a task for a mock in a test.
     public override init() {
         body = nil
         super.init()
@@ -308,56 +307,57 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
         super.init(session: session, request: request, identifier: identifier)
     }
 
-    /// The path that lists and messages show for the file. Set a path if the uploaded file is a copy of the user's file. Set it
-    /// before `resume()`. Beyond Apple.
+    /// The path that lists show for the file. Set it before `resume()` if the uploaded file is a copy. Apple's API has no
+    /// equivalent.
     public var listedPath: String? {
         get { facts.withLock { $0.listedPath } }
         set { facts.withLock { $0.listedPath = newValue } }
     }
 
-    /// The delivery that stores the file on the server. Set this property before `resume()`. Beyond Apple.
+    /// The method by which the file is stored on the server. Set this property before `resume()`. Apple's API has no equivalent.
     public var delivery: UploadDelivery {
         get { chosenDelivery.withLock { $0 } }
         set { chosenDelivery.withLock { $0 = newValue } }
     }
 
     /// A name for this upload, unique in its session. If a running or successful upload has the same key, `resume()` joins that
-    /// upload. So a process that was killed after `resume()` can submit the same upload again. Set it before `resume()`. Beyond
-    /// Apple. If `nil`, every task is a separate upload.
+    /// upload. A process that was killed after `resume()` can therefore submit the same upload again. If `nil`, every task is a
+    /// separate upload. Set the key before `resume()`. Apple's API has no equivalent.
     ///
-    /// Set a key if a handler begins several uploads. If the process dies while the handler runs, the handler is called again, and
-    /// begins the missing uploads. Without a key, the first upload that the handler begins counts as the handler's success.
+    /// Set a key if a handler begins several uploads. If the process is killed while the handler runs, the handler is called
+    /// again, and begins the missing uploads. Without keys, the handler is not called again after it has begun the first upload.
     public var submissionKey: String? {
         get { keys.withLock { $0.chosen } }
         set { keys.withLock { $0 = (newValue, newValue.map(BackgroundTransfers.stored)) } }
     }
 
-    /// The stored form of the submission key. A process that has only the stored form of a key sets this property instead of
+    /// The stored form of the submission key. A process that knows only the stored form of a key sets this property instead of
     /// ``submissionKey``. A task of an upload that another process began also has this value.
     package var storedSubmissionKey: String? {
         get { keys.withLock { $0.stored } }
         set { keys.withLock { $0.stored = newValue } }
     }
 
-    /// Ends the upload. The handler always receives `nil`, because uploads give no resume data.
+    /// Ends the upload. The handler always receives `nil`, because uploads provide no resume data.
     @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
         Task { completionHandler(await session.engine.cancelProducingResumeData(self)) }
     }
 
-    /// Ends the upload. Always returns `nil`. See ``cancel(byProducingResumeData:)``.
+    /// Ends the upload and returns `nil`, because uploads provide no resume data.
     open func cancelByProducingResumeData() async -> Data? { await session.engine.cancelProducingResumeData(self) }
 
-    /// Copies the file for the upload now instead of in `resume()`, so that the app detects early whether the file can be read.
-    /// Beyond Apple.
+    /// Copies the file now instead of in `resume()`, so that the app detects an unreadable file early. Apple's API has no
+    /// equivalent.
     ///
     /// - Returns: the copy, and the digest and size of the data that will be sent.
-    /// - Throws: an error with the reason why the file cannot be queued: it is missing, unreadable, not a file, or changing.
+    /// - Throws: an error with the reason why the file cannot be queued, for example because the file is missing.
     ///
     /// - Parameters:
-    ///   - preparing: changes the copy before the copy is hashed, for example removes metadata from a photo. Returns whether it
-    ///     changed the copy. An error that it throws is rethrown, and no copy is kept. Only the closure of the first call is used.
-    ///   - checking: checks the descriptor of the file before it is copied, because the file at a path can change at any moment. An
-    ///     error that it throws is rethrown, and no copy is made.
+    ///   - preparing: a closure that can change the copy before the copy is hashed, for example to remove metadata from a photo.
+    ///     The closure returns whether it changed the copy. If the closure throws, this method throws the same error and keeps no
+    ///     copy. Only the closure of the first call is used.
+    ///   - checking: a closure that checks the file's descriptor before the copy, because the file at a path can change at any
+    ///     moment. If the closure throws, this method throws the same error and makes no copy.
     @discardableResult
     public func takeSnapshot(
         preparing: ((URL) throws -> Bool)? = nil, checking: ((Int32) throws -> Void)? = nil
@@ -389,7 +389,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
         return taken
     }
 
-    /// Removes a snapshot that will not be sent. Beyond Apple.
+    /// Removes a snapshot that will not be sent. Apple's API has no equivalent.
     public func discardSnapshot() {
         let taken = snapshot.withLock { snapshot in
             defer { snapshot = nil }

@@ -4,20 +4,21 @@ import TransferMachines
 
 /// The metrics of a task.
 ///
-/// Differs from Apple: for a background task only the times of the complete transfer and the number of its attempts are known. The
-/// times of name lookups, connections and handshakes are not known, because the agent made the requests, often several times.
-open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {  // because it is immutable
+/// Differs from Apple: for a background task, only the times of the complete transfer and the number of attempts are known. The
+/// times of name lookups, connections and handshakes are not known, because the agent made the requests, often several requests
+/// for one transfer.
+open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {  // because the object is immutable
     /// The source of a response.
     public enum ResourceFetchType: Int, Sendable {
-        /// A response of a ``URLProtocol``, or of a background task.
+        /// The response came from a ``URLProtocol``, or belongs to a background task.
         case unknown = 0
         case networkLoad = 1
-        /// A response that the server pushed. This module never uses this value.
+        /// The server pushed the response. This module never uses this value.
         case serverPush = 2
         case localCache = 3
     }
 
-    /// The protocol of a name lookup. Differs from Apple: always ``unknown``.
+    /// The protocol of a name lookup. Differs from Apple: the value is always ``unknown``.
     public enum DomainResolutionProtocol: Int, Sendable {
         case unknown = 0
         case udp = 1
@@ -28,12 +29,14 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {  // because it
 
     /// The time from the creation of the task to its end.
     public let taskInterval: DateInterval
-    /// The number of redirects. Always 0 for a background task: the agent follows redirects and does not count them.
+    /// The number of redirects. For a background task the number is always 0, because the agent does not count the redirects that
+    /// it follows.
     public let redirectCount: Int
-    /// The metrics of each request of an ordinary task. A background task has only the metrics of the request that received the
-    /// response.
+    /// The metrics of each request of an ordinary task. For a background task, the array contains only the metrics of the request
+    /// that received the response.
     public let transactionMetrics: [URLSessionTaskTransactionMetrics]
-    /// The number of requests that were sent. After interruptions, the number is greater than one. Beyond Apple.
+    /// The number of requests that were sent. The number is greater than one if attempts were interrupted. Apple's API has no
+    /// equivalent.
     public let attemptCount: Int
 
     init(taskInterval: DateInterval, attemptCount: Int, transactions: [URLSessionTaskTransactionMetrics], redirectCount: Int = 0)
@@ -47,12 +50,13 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {  // because it
 
 /// The metrics of one request and its response.
 ///
-/// A date is `nil` if the step was not needed. The connection dates are `nil` if a connection was used again, and the handshake
-/// dates are `nil` without TLS. For a background task all dates except ``fetchStartDate`` and ``responseEndDate`` are `nil`.
-open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  // because it is immutable
-    /// The request that the app, a redirect or the handler of a redirect created.
+/// A date is `nil` if the step was not necessary. The dates of the connection are `nil` if the request used an existing
+/// connection. The dates of the handshake are `nil` if the connection has no TLS. For a background task all dates except
+/// ``fetchStartDate`` and ``responseEndDate`` are `nil`.
+open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  // because the object is immutable
+    /// The request that was sent: the app's request, or the request after a redirect.
     public let request: URLRequest
-    /// The response. `nil` if no response arrived.
+    /// The response, or `nil` if no response arrived.
     public let response: URLResponse?
     /// The date at which the attempt began.
     public let fetchStartDate: Date?
@@ -60,27 +64,27 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  //
     public let domainLookupStartDate: Date?
     /// The date at which the lookup of the host name ended.
     public let domainLookupEndDate: Date?
-    /// The date at which the client began to connect.
+    /// The date at which the client began to open the connection.
     public let connectStartDate: Date?
     /// The date at which the TLS handshake began.
     public let secureConnectionStartDate: Date?
     /// The date at which the TLS handshake ended.
     public let secureConnectionEndDate: Date?
-    /// The date at which the connection could be used. With TLS, this is after the handshake.
+    /// The date at which the connection could be used. If the connection has TLS, this date is after the handshake.
     public let connectEndDate: Date?
     /// The date at which the first byte of the request was sent.
     public let requestStartDate: Date?
-    /// The date at which the last byte of the request was sent. Differs from Apple: this date is not measured. The value is
-    /// ``requestStartDate``.
+    /// The date at which the last byte of the request was sent. Differs from Apple: this date is not measured, and the value is
+    /// equal to ``requestStartDate``.
     public let requestEndDate: Date?
     /// The date at which the first byte of the response arrived.
     public let responseStartDate: Date?
-    /// The date at which the last byte arrived, or the attempt ended.
+    /// The date at which the last byte of the response arrived, or at which the attempt ended.
     public let responseEndDate: Date?
-    /// The name of the protocol in ALPN: "http/1.1" or "h2".
+    /// The ALPN name of the protocol: "http/1.1" or "h2".
     public let networkProtocolName: String?
-    /// A Boolean value that indicates whether the connection used a proxy. Differs from Apple: always `false`, because it is not
-    /// measured.
+    /// A Boolean value that indicates whether the connection used a proxy. Differs from Apple: the value is always `false`,
+    /// because it is not measured.
     public let isProxyConnection = false
     /// A Boolean value that indicates whether the request used the connection of an earlier request.
     public let isReusedConnection: Bool
@@ -94,36 +98,37 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  //
     public let localAddress: String?
     /// The port of the connection on this machine.
     public let localPort: Int?
-    /// The number of bytes of the response headers. Differs from Apple: not measured, always 0.
+    /// The number of bytes of the response headers. Differs from Apple: the number is not measured and is always 0.
     public let countOfResponseHeaderBytesReceived: Int64 = 0
     /// The number of body bytes that were received in all attempts.
     public let countOfResponseBodyBytesReceived: Int64
-    /// The number of body bytes after decoding. Differs from Apple: the same as ``countOfResponseBodyBytesReceived``.
+    /// The number of body bytes after decoding. Differs from Apple: the value is equal to ``countOfResponseBodyBytesReceived``.
     public var countOfResponseBodyBytesAfterDecoding: Int64 { countOfResponseBodyBytesReceived }
-    /// The number of bytes of the request headers. Differs from Apple: not measured, always 0.
+    /// The number of bytes of the request headers. Differs from Apple: the number is not measured and is always 0.
     public let countOfRequestHeaderBytesSent: Int64 = 0
     /// The number of body bytes that were sent in all attempts.
     public let countOfRequestBodyBytesSent: Int64
-    /// The number of body bytes before encoding. Differs from Apple: the same as ``countOfRequestBodyBytesSent``.
+    /// The number of body bytes before encoding. Differs from Apple: the value is equal to ``countOfRequestBodyBytesSent``.
     public var countOfRequestBodyBytesBeforeEncoding: Int64 { countOfRequestBodyBytesSent }
-    /// A Boolean value that indicates whether the connection used a mobile-phone network. Differs from Apple: always `false`,
-    /// because it is not measured.
-    public let isCellular = false
-    /// A Boolean value that indicates whether the connection used a network that costs money per byte. Differs from Apple: always
+    /// A Boolean value that indicates whether the connection used a mobile-phone network. Differs from Apple: the value is always
     /// `false`, because it is not measured.
+    public let isCellular = false
+    /// A Boolean value that indicates whether the connection used a network that costs money per byte. Differs from Apple: the
+    /// value is always `false`, because it is not measured.
     public let isExpensive = false
-    /// A Boolean value that indicates whether the connection used a metered network. Differs from Apple: always `false`, because it
-    /// is not measured.
+    /// A Boolean value that indicates whether the connection used a metered network. Differs from Apple: the value is always
+    /// `false`, because it is not measured.
     public let isConstrained = false
-    /// A Boolean value that indicates whether the connection used several networks. Always `false`, because connections here use
-    /// one network.
+    /// A Boolean value that indicates whether the connection used several networks. The value is always `false`, because a
+    /// connection uses only one network on Linux.
     public let isMultipath = false
-    /// The protocol of the name lookup. Differs from Apple: always `.unknown`.
+    /// The protocol of the name lookup. Differs from Apple: the value is always `.unknown`.
     public let domainResolutionProtocol = URLSessionTaskMetrics.DomainResolutionProtocol.unknown
 
-    /// The version of TLS. Differs from Apple: always `nil`, because it is not measured. The version is TLS 1.2 or newer.
+    /// The version of TLS. Differs from Apple: the value is always `nil`, because the version is not measured. Connections use
+    /// TLS 1.2 or newer.
     public let negotiatedTLSProtocolVersion: tls_protocol_version_t? = nil
-    /// The cipher suite of TLS. Differs from Apple: always `nil`, because it is not measured.
+    /// The cipher suite of TLS. Differs from Apple: the value is always `nil`, because the suite is not measured.
     public let negotiatedTLSCipherSuite: tls_ciphersuite_t? = nil
 
     init(
@@ -157,7 +162,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  //
     }
 }
 
-/// A cipher suite of TLS, with its number in the protocol.
+/// A cipher suite of TLS. The raw value is the suite's number in the protocol.
 public enum tls_ciphersuite_t: UInt16, Sendable {
     case RSA_WITH_3DES_EDE_CBC_SHA = 0x000A
     case RSA_WITH_AES_128_CBC_SHA = 0x002F

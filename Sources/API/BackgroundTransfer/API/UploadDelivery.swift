@@ -1,16 +1,16 @@
 import TransferMachines
 
 /// The credentials of an S3 bucket. The agent's database (ledger) stores the credentials until the upload ends. Other users of
-/// this machine cannot read the ledger. Beyond Apple.
+/// this machine cannot read the ledger. Apple's API has no equivalent.
 public typealias S3Access = TransferMachines.S3Access
 
-/// The server of an upload, as the user configured it. Beyond Apple.
+/// The server of an upload, as the user configured it. Apple's API has no equivalent.
 public typealias UploadServer = TransferMachines.UploadServer
 
-/// An upload method, with the information that the method needs in addition to the address. Beyond Apple.
+/// An upload method, with the information that the method needs in addition to the address. Apple's API has no equivalent.
 public typealias UploadWay = TransferMachines.UploadWay
 
-/// The way in which an upload task stores its file on the server. Beyond Apple.
+/// The way in which an upload task stores its file on the server. Apple's API has no equivalent.
 public struct UploadDelivery: Sendable, Equatable {
     /// The method of the delivery, and the kind of server.
     public var way: UploadWay

@@ -170,7 +170,7 @@ extension URLRequest {
 }
 
 /// A response with a suggested file name. Foundation suggests only the name "Unknown" for many responses.
-private final class NamedResponse: HTTPURLResponse, @unchecked Sendable {  // because its base class is unchecked Sendable
+private final class NamedResponse: HTTPURLResponse, @unchecked Sendable {  // because the base class is unchecked Sendable
     override var suggestedFilename: String? {
         let headers = allHeaderFields.map { HeaderField("\($0.key)", "\($0.value)") }
         return SuggestedName.of(ResponseHead(status: statusCode, headers: headers, url: url?.absoluteString ?? ""))

@@ -19,7 +19,7 @@ struct Answer {
             return
         }
         let place = transfer.wholeFile(in: AppRuntime.shared.directories.spool)
-        // If the error is not about a missing file, the file may exist.
+        // The file may exist if `access` fails with any other error than a missing file.
         if let place, access(place.path, F_OK) == 0 || !FileFault(errno).isAbsence {
             (file, error) = (place, nil)
         } else if transfer.kind == .upload {
@@ -30,7 +30,7 @@ struct Answer {
         }
     }
 
-    /// Passes the file to `body`. If the app does not move the file during the call, the file is removed after the call.
+    /// Calls `body` with the file. If the app does not move the file during the call, the file is removed after the call.
     func hand(_ body: (URL?) -> Void) {
         guard let file, !isAtItsDestination else { return body(file) }
         let handed = DeliveredFile(file, in: AppRuntime.shared.directories)
@@ -38,8 +38,8 @@ struct Answer {
         body(handed.url)
     }
 
-    /// Returns the error for a complete download whose file is missing, because the file was moved or the ledger was restored from
-    /// a backup.
+    /// Returns the error for a complete download whose file is missing, because the file was moved or the ledger was restored
+    /// from a backup.
     private static func gone(_ transfer: TransferRecord, _ place: URL?) -> URLError {
         var info: [String: Any] = [
             NSLocalizedDescriptionKey:

@@ -20,7 +20,7 @@ extension BackgroundSession {
         }
     }
 
-    /// Writes what the app set on a task.
+    /// Writes the properties that the app set on a task to the ledger.
     func change(_ row: Int64, of task: URLSessionTask, _ now: Date, _ transaction: LedgerTransaction) throws {
         let facts = task.facts.withLock { $0 }
         try transaction.change(
@@ -34,7 +34,7 @@ extension BackgroundSession {
         guard let wasCanceling = beginCanceling(task) else { return }
         let now = AppRuntime.shared.now
         DurableWrites.shared.commit("background session \(identifier): a cancel") { transaction in
-            // A transfer that has ended is not changed, also if its end was not reported to the delegate yet.
+            // A transfer that has ended is not changed, even if the delegate has not received the end yet.
             guard var transfer = try transaction.transfer(row), !transfer.state.isTerminal else {
                 return task.facts.withLock { $0.isCanceling = wasCanceling }
             }
@@ -42,7 +42,7 @@ extension BackgroundSession {
         }
     }
 
-    /// - Returns: whether the task was already being cancelled, or `nil` if the task is completed.
+    /// - Returns: `true` if the app had already cancelled the task, or `nil` if the task is completed.
     private func beginCanceling(_ task: URLSessionTask) -> Bool? {
         task.facts.withLock { facts in
             guard !facts.isCompleted else { return nil }
@@ -51,7 +51,7 @@ extension BackgroundSession {
         }
     }
 
-    /// The number of seconds to wait for the agent to release a partial file. If no agent runs, no process uses the partial file.
+    /// The number of seconds to wait for the agent to release a partial file. If no agent runs, the partial file is not in use.
     private static let patience: Double = 5
 
     func cancelProducingResumeData(_ task: URLSessionTask) async -> Data? {
@@ -71,11 +71,11 @@ extension BackgroundSession {
                 return nil
             }
         } catch {
-            // The cancellation is written as soon as possible. The resume data is then in the task's error.
+            // The cancellation is written as soon as possible. After that, the task's error contains the resume data.
             handle("a cancel", { _ in cancellation }, row)
             return nil
         }
-        // The agent first syncs the partial file, and then records the number of its bytes.
+        // The agent first syncs the partial file to the disk, and then records the file's length.
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 _ = try? await AppRuntime.shared.waitForAgent { transaction -> Bool? in
@@ -91,7 +91,8 @@ extension BackgroundSession {
             return try AppRuntime.shared.commit { transaction -> Data? in
                 guard var transfer = try transaction.transfer(row) else { return nil }
                 let resume = ResumeData(transfer)
-                // The end is reported only now, because the error for the delegate contains the same resume data.
+                // The end is reported only after the resume data was created, because the delegate's error contains the same
+                // resume data.
                 try transaction.handle(
                     .resumeDataMade(hasPart: resume != nil, now: began), &transfer, now: AppRuntime.shared.now)
                 return resume?.data

@@ -5,20 +5,20 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-// The calls of the delegate. The session reports every ended transfer that was not reported to the app: first the transfers of
-// earlier processes, then the transfers that end during this process. The session also reports progress. Ends are reported one at a
-// time, in their order, on the delegate's queue.
+// The calls of the delegate. The session reports the end of every transfer whose end the app has not received. Transfers of
+// earlier processes are reported first, and then the transfers that end during this process. The session also reports progress.
+// Ends are reported one after another, in order, on the delegate's queue.
 extension BackgroundSession {
-    /// The state of reading the ledger for events of the delegate.
+    /// The state of a read of the ledger that looks for events to report.
     enum ReadPhase {
         case idle
         case planned
-        /// The delegate is being called. During this call the session does not become invalid.
+        /// The session is calling the delegate. During the call the session does not become invalid.
         case reporting(thenAgain: Bool)
 
         var isReporting: Bool { if case .reporting = self { true } else { false } }
 
-        /// Returns `false` if a read is already planned, or will follow.
+        /// Plans a read. Returns `false` if a read is already planned, or will follow the current read.
         mutating func plan() -> Bool {
             switch self {
             case .idle:
@@ -39,16 +39,16 @@ extension BackgroundSession {
         }
     }
 
-    /// The progress of reporting the transfers that ended without this process.
+    /// The state of the report about transfers that ended before this process received their events.
     struct ReportingState {
-        /// `true` if events were reported, and the delegate was not yet called for the end of all events.
+        /// `true` if events were reported, and the delegate was not yet notified that all events were reported.
         var hasReported = false
-        /// `true` if all events that were waiting when the session was made have been reported.
+        /// `true` if all events that were waiting when the session was created have been reported.
         var isComplete = false
-        /// The callers that wait until all events are reported.
+        /// The continuations of the callers that wait until all events are reported.
         var waiting: [CheckedContinuation<Void, Never>] = []
-        /// The number of responses about which the delegate has not decided yet. The end of such a transfer is reported after its
-        /// decision.
+        /// The number of responses about which the delegate has not decided yet. The end of such a transfer is reported after the
+        /// delegate's decision.
         var undecided = 0
     }
 
@@ -59,14 +59,14 @@ extension BackgroundSession {
         var isWaiting = false
     }
 
-    /// Reads the ledger on the delegate's queue. Several change notifications before the read cause one read.
+    /// Reads the ledger on the delegate's queue. Several change notifications before the read cause only one read.
     func scheduleLedgerRead() {
         let session = state.withLock { state -> URLSession? in
             guard state.life != .invalid, let session = state.session, state.look.plan() else { return nil }
             return session
         }
         guard let session else { return }
-        // The process does not exit before the events that exist now are reported.
+        // The process does not exit before all current events are reported.
         let calls = OutstandingCalls.shared
         calls.enter()
         let pause = state.withLock { $0.readPace.pause(before: .now) }
@@ -74,7 +74,7 @@ extension BackgroundSession {
         DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [self] in readChangesNow(session, calls) }
     }
 
-    /// The number of claimed ends, and of awaited transfers, up to which a wait for more ends has no benefit.
+    /// The maximum number of claimed ends, and of awaited transfers, for which the session does not wait for more ends.
     private static let fewEnds = 32
     /// The number of seconds of a wait for more ends.
     private static let gatheringTime = 0.08
@@ -84,7 +84,8 @@ extension BackgroundSession {
     private func readChangesNow(_ session: URLSession, _ calls: OutstandingCalls) {
         session.onDelegateQueue { [self] in
             defer { calls.leave() }
-            // If the process exits, the session starts no more reports, and acknowledges the events that it reports now.
+            // If the process is about to exit, the session starts no more reports, but still acknowledges the events that it is
+            // reporting.
             let mayReport = deliveries.enter()
             defer { if mayReport { deliveries.leave() } }
             let isOn = state.withLock { state in
@@ -131,7 +132,7 @@ extension BackgroundSession {
         }
     }
 
-    /// Reports to the delegate that all waiting events were reported, if any events were waiting.
+    /// Notifies the delegate that all waiting events were reported, if any events were waiting.
     private func reportEventsFinished(_ session: URLSession) {
         let isFirstOfLaunch = launch?.isForSession(identifier) ?? false
         let (delegate, waiting) = state.withLock { state -> (HeldDelegate?, [CheckedContinuation<Void, Never>]) in
@@ -155,7 +156,7 @@ extension BackgroundSession {
         }
     }
 
-    /// Releases all callers that wait, because the next process reports the remaining events.
+    /// Resumes all waiting callers, because the next process reports the remaining events.
     func releaseWaitingCallers() {
         let waiting = state.withLock { state in
             defer { state.reporting.waiting = [] }
@@ -167,7 +168,7 @@ extension BackgroundSession {
     private enum ReportResult {
         /// All events were reported.
         case done
-        /// The process exits, and the next process reports the remaining events.
+        /// The process is about to exit, and the next process reports the remaining events.
         case leaving
         /// The ledger could not be read.
         case unreadable
@@ -191,7 +192,8 @@ extension BackgroundSession {
                 return .unreadable
             }
             if claimed.isEmpty { return .done }
-            // If the process exits, the delegate finishes the current event, and the next process reports the remaining events.
+            // If the process is about to exit, the delegate finishes the current event, and the next process reports the
+            // remaining events.
             let batch = DeliveredEnds { [self] in acknowledge($0) }
             let told = claimed.prefix { event, transfer in
                 if deliveries.isClosing { return false }
@@ -200,12 +202,13 @@ extension BackgroundSession {
                 return true
             }
             batch.acknowledge()
-            // An event whose process was killed may also crash this process. So no other event is claimed before its delegate has
-            // decided.
+            // If an event was repeated, it may have crashed an earlier process and may also crash this process. So no other event
+            // is claimed before the delegate has decided about this event.
             if claimed.count == 1, (launch?.repetitions ?? 0) > 0, state.withLock({ $0.reporting.undecided > 0 }) {
                 return .done
             }
-            // If many transfers end one after another, each claim would find one event and block the agent.
+            // If many transfers end one after another, each claim would find only one event, and the many claims would block the
+            // agent.
             if claimed.count < Self.fewEnds, awaitedTransfers.count > Self.fewEnds {
                 Thread.sleep(forTimeInterval: Self.gatheringTime)
             }
@@ -233,16 +236,16 @@ extension BackgroundSession {
         }
     }
 
-    /// All progress and ends of this identifier. If a session is ending, the next session with the same identifier reports the
-    /// events without an owner.
+    /// The events that this session object reports: all events of the identifier that no other session object awaits. If this
+    /// session is ending and a new session has the same identifier, this session reports only the events that it awaits.
     private var share: EventSelection {
         let known = AppRuntime.shared.part { SessionRegistry() }
         if state.withLock({ $0.life != .open }), known.successor(of: self) != nil { return .only(awaitedTransfers) }
         return .all(but: known.transfersOfOthers(than: self))
     }
 
-    /// The ends to report. A session without a delegate reports only the ends for which its tasks wait. Another process with a
-    /// delegate reports the other ends.
+    /// The ends that this session object reports. A session without a delegate reports only the ends for which the session's
+    /// tasks wait. Another process with a delegate reports all other ends.
     private var shareOfEnds: EventSelection {
         let handled = state.withLock { state -> Set<Int64>? in
             guard state.delegate == nil else { return nil }
@@ -263,7 +266,8 @@ extension BackgroundSession {
     private func deliverEnd(
         _ event: SessionEventRecord, _ transfer: TransferRecord, _ session: URLSession, _ batch: DeliveredEnds
     ) {
-        // A task that was only listed after its end does not belong to this process.
+        // A task object that was created only for the list of tasks, after the transfer had ended, does not count as a task of
+        // this process.
         let isOfThisProcess =
             launch == nil && state.withLock { $0.tasks[transfer.taskIdentifier]?.facts.withLock { !$0.isCompleted } ?? false }
         if !isOfThisProcess { state.withLock { $0.reporting.hasReported = true } }
@@ -311,7 +315,7 @@ extension BackgroundSession {
         end()
     }
 
-    /// Reports the end to tasks that joined this transfer under other identifiers.
+    /// Reports the end of a transfer to the tasks that joined the transfer and have other identifiers.
     func reportToJoinedTasks(_ transfer: TransferRecord, _ session: URLSession) {
         let answer = Answer(transfer)
         let joined = state.withLock { state in transfer.id.flatMap { state.joined.removeValue(forKey: $0) } ?? [] }

@@ -6,13 +6,13 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-// The conversion of tasks into rows of the ledger. A row is durable before a byte is transferred.
+// The conversion of tasks into rows of the ledger. The row is on the disk before any byte is transferred.
 extension BackgroundSession {
-    /// A task that is being written to the ledger.
+    /// The steps that write a task to the ledger.
     struct Submission {
-        /// Inserts or joins the task's transfer, in the transaction.
+        /// Inserts the task's transfer or joins an existing transfer, inside the transaction.
         let write: (LedgerTransaction) throws -> TransferRecord
-        /// Called after the commit.
+        /// An action that runs after the commit.
         var afterwards: (TransferRecord) -> Void = { _ in }
     }
 
@@ -47,8 +47,8 @@ extension BackgroundSession {
         URLError(.unsupportedURL, userInfo: [NSLocalizedDescriptionKey: "not valid resume data, or data of another version"])
     }
 
-    /// Moves the partial file of a token to the new transfer. The download begins from the start if the partial file is missing, or
-    /// belongs to another destination.
+    /// Gives the partial file of a resume token to the new transfer. If the partial file is missing or belongs to another
+    /// destination, the download begins from the start.
     static func movePart(_ token: String, _ new: inout TransferRecord, _ transaction: LedgerTransaction) throws {
         guard var old = try transaction.transfer(keepingPart: token), old.state.isTerminal else { return }
         if new.destination == nil { new.adoptDestination(of: old) }
@@ -80,16 +80,16 @@ extension BackgroundSession {
         }
     }
 
-    /// Records the file that is at the destination now. The download replaces this file, but not a file that is created there
-    /// later.
+    /// Records the identity of the file that exists at the destination now. The download replaces this file, but does not replace
+    /// a file that is created later.
     private static func recordExistingFile(_ record: inout TransferRecord, _ facts: URLSessionTask.Facts) {
         let standing = facts.replacesDestination == nil ? record.destination.flatMap(FileIdentity.init) : nil
         record.mayReplace = facts.replacesDestination ?? (standing != nil)
         record.replacedFile = standing?.text
     }
 
-    /// Throws if another unfinished download has the same destination. If an earlier download has ended after the task was made,
-    /// the file of that download is at the destination and will be replaced.
+    /// Throws an error if another unfinished download has the same destination. If an earlier download has ended after the task
+    /// was created, the file of that download is at the destination and will be replaced.
     private static func claimDestination(
         _ record: inout TransferRecord, _ facts: URLSessionTask.Facts, _ transaction: LedgerTransaction
     ) throws {
@@ -101,7 +101,7 @@ extension BackgroundSession {
         recordExistingFile(&record, facts)
     }
 
-    /// Gives an awaited transfer to a task, and sets the time limit of the task's session.
+    /// Lets a task adopt an awaited transfer, and sets the time limit of the task's session.
     private static func adopt(
         _ known: inout TransferRecord, for task: URLSessionTask, identifier: Int, patience: Double,
         _ transaction: LedgerTransaction, now: Date
@@ -148,13 +148,14 @@ extension BackgroundSession {
             return known
         } afterwards: { [self] started in
             keepOrRemove(body, started)
-            // The transfer of a cancelled await is adopted once. A later equal task is a separate transfer.
+            // Only one task adopts the transfer of a cancelled await. A later task with an equal request starts a separate
+            // transfer.
             if let id = started.id { state.withLock { _ = $0.cancelledAwaits.remove(id) } }
         }
     }
 
     private func submission(of task: URLSessionUploadTask) throws -> Submission {
-        // A task without a body was made from resume data, which uploads do not give.
+        // A task without a body was created from resume data, and uploads do not support resume data.
         guard let body = task.body, let request = task.originalRequest else { throw Self.badResumeData }
         let order = try WireOrder(request, configuration, defaultMethod: "PUT")
         let taken = try task.currentSnapshot()
@@ -165,7 +166,7 @@ extension BackgroundSession {
         if case .file(let file) = body { new.sourceName = task.listedPath ?? file.path }
         var upload = Self.uploadOrder(task.delivery, name, taken)
         if case .file(let file) = body {
-            // `stat` is used, because `FileManager` would also read /etc/passwd for each file.
+            // `stat` is used instead of `FileManager`, because `FileManager` also reads /etc/passwd for each file.
             var information = stat()
             if stat(file.path, &information) == 0 {
                 let time = information.st_mtim
@@ -180,11 +181,11 @@ extension BackgroundSession {
         return Submission { transaction in
             if let key, var earlier = try transaction.repeatableUpload(session: wanted.session, key: key) {
                 try transaction.unpause(&earlier, bringing: taken.name, taken.sha256, in: spool, now: now)
-                // The app may have suspended the earlier task.
+                // The app may have suspended the earlier task, so the transfer is released.
                 try transaction.handle(.released(notBefore: earlier.earliestBegin, now: now), &earlier, now: now)
                 return earlier
             }
-            // Adopts the upload whose await was cancelled a moment ago.
+            // Adopts an upload whose await was cancelled within the grace time.
             if key == nil, upload.method == .plain,
                 var known = try transaction.adoptableTransfer(
                     session: wanted.session, key: awaited, cancelledAwaits: cancelledAwaits, now: now),
@@ -233,7 +234,7 @@ extension BackgroundSession {
         return try Snapshot.store(body, in: AppRuntime.shared.directories)
     }
 
-    /// Keeps the stored body if the committed record uses it. Removes the body if the task joined another transfer.
+    /// Keeps the stored body if the committed record uses it. If the task joined another transfer, removes the body.
     private func keepOrRemove(_ body: Snapshot?, _ record: TransferRecord) {
         if record.bodyFile == body?.name { body?.keep() } else { body?.discard() }
     }
@@ -304,7 +305,8 @@ extension BackgroundSession {
             request = known
         }
         let order = try WireOrder(request, configuration)
-        // If the await was cancelled before it began, no transfer is submitted. A task for the same request then starts separately.
+        // If the Swift task was cancelled before the await began, no transfer is submitted. A later task with an equal request
+        // starts a separate transfer.
         guard !Task.isCancelled else { throw URLError(.cancelled) }
         let body = try storeBody(of: order)
         let now = AppRuntime.shared.now
@@ -337,9 +339,9 @@ extension BackgroundSession {
         let now = AppRuntime.shared.now
         let (waiting, record) = try AppRuntime.shared.commit { transaction -> (WaitingTransfer, TransferRecord) in
             var transfer = try submit(transaction)
-            // The transfer may be paused, for example because the user paused all work. A new await shows that the transfer is
-            // needed again. (A task's `resume()` does not end the pause, because the handler of a launch that is being ended may
-            // call `resume()`.)
+            // The transfer may be paused, for example because the user paused all work. A new await ends the pause, because the
+            // app needs the response now. A task's `resume()` does not end the pause, because the handler of a launch may call
+            // `resume()` while the agent ends the launch.
             try transaction.handle(.awaited(now: now), &transfer, now: now)
             let waiter = try transaction.addWaiter(to: transfer.id!, process: process)
             return (WaitingTransfer(transfer: transfer.id!, waiter: waiter, grace: grace), transfer)

@@ -6,7 +6,7 @@ import ProcessSupport
 import Synchronization
 import TransferMachines
 
-// The tasks of a session as the app sees them: identifiers, list and states.
+// The tasks of a session from the app's view: identifiers, list and states.
 extension BackgroundSession {
     func nextTaskIdentifier() -> Int {
         let beginnings = UnsavedWork.current
@@ -22,14 +22,15 @@ extension BackgroundSession {
             beginnings.leave()
             return identifier
         }
-        // `resume()` reports the reason. The process does not exit before the code that made the task had time to call `resume()`.
+        // `resume()` reports the error. The process waits one second before it can exit, so that the code that created the task
+        // has time to call `resume()`.
         DispatchQueue.global().asyncAfter(deadline: .now() + 1) { beginnings.leave() }
         return identifier
     }
 
     func status(of task: URLSessionTask) -> TaskStatus {
         let facts = task.facts.withLock { $0 }
-        // Swift 6.3.1 with optimization fails for the same expression with `map` and `??`.
+        // Swift 6.3.1 with optimization fails to compile the same expression with `map` and `??`.
         let status =
             if let end = facts.end { end } else if let row = facts.row { self.status(row: row, of: task, facts) } else {
                 TaskStatus(state: facts.stateBeforeRow)
@@ -40,7 +41,8 @@ extension BackgroundSession {
     /// Returns the status from the ledger, or the last known status if the ledger cannot be read.
     private func status(row: Int64, of task: URLSessionTask, _ facts: URLSessionTask.Facts) -> TaskStatus {
         let found = AppRuntime.shared.read("the state of a task of background session \(identifier)") { try $0.transfer(row) }
-        // The default is `running` because the task was resumed, and an app would resume a suspended task again.
+        // The default is `running`, because the task was resumed. If the default were `suspended`, an app would resume the task
+        // again.
         guard let found else { return facts.last ?? TaskStatus(state: .running) }
         guard let record = found else { return TaskStatus() }
         let status = TaskStatus(record)
@@ -50,8 +52,8 @@ extension BackgroundSession {
 
     // MARK: The list
 
-    /// Returns all tasks, including ended tasks until the last delegate method returned. If a task were missing, an app would begin
-    /// the task again.
+    /// Returns all tasks. Ended tasks are included until the last delegate method for the task has returned. If a task were
+    /// missing in the list, an app would begin the same task again.
     func allTasks() -> [URLSessionTask] {
         let calls = OutstandingCalls.shared
         calls.enter()
@@ -68,7 +70,7 @@ extension BackgroundSession {
         var tasks = known
         for task in ofRows { tasks[task.taskIdentifier] = nil }
         if ofRows.contains(where: { $0.facts.withLock { !$0.isCompleted } }) { bringAgentBack() }
-        // The tasks that this process made and has not resumed.
+        // The tasks that this process created and has not resumed.
         let unresumed = tasks.values.filter { $0.facts.withLock { $0.row == nil && $0.error == nil } }
         return (ofRows + unresumed).sorted { $0.taskIdentifier < $1.taskIdentifier }
     }
@@ -78,8 +80,8 @@ extension BackgroundSession {
         let unfinished = try transaction.unfinishedTransfers(session: identifier)
         let ended = try transaction.untakenEnds(session: identifier)
         let (told, called) = state.withLock { ($0.reportedEvents, $0.calledEnds) }
-        // If the last delegate method still runs and began another transfer, the end is already recorded as delivered. Such a task
-        // is also listed.
+        // If the last delegate method for a task began another transfer, the ledger has already recorded the end as delivered.
+        // The task is still listed while this method runs.
         let listed = Set(ended.map(\.event))
         let running = try called.filter { !told.contains($0.key) && !listed.contains($0.key) }.compactMap {
             try transaction.transfer($0.value.transfer)
@@ -87,7 +89,8 @@ extension BackgroundSession {
         return (unfinished + ended.filter { !told.contains($0.event) }.map { $0.transfer } + running).filter(\.isAdopted)
     }
 
-    /// Returns whether the list that the app received lacks a task. The app may be about to begin that task again.
+    /// Returns whether a task was missing in the list that the app received. In this case the app may begin the missing task
+    /// again.
     func mayHaveMissedTasks() -> Bool {
         guard state.withLock({ $0.isListIncomplete }) else { return false }
         guard let found = AppRuntime.shared.read("the tasks of background session \(identifier)", listed) else { return true }
@@ -98,10 +101,10 @@ extension BackgroundSession {
         }
     }
 
-    /// Returns a session object for tasks that code in this process did not make.
+    /// Returns a session object for tasks that no code in this process created.
     private func ownSession() -> URLSession? { URLSession(configuration: configuration) }
 
-    /// Returns the task of a transfer: a task that this process made, or a new task object.
+    /// Returns the task of a transfer: the task that this process created, or a new task object.
     func task(of transfer: TransferRecord, _ session: URLSession) -> URLSessionTask {
         if let known = state.withLock({ $0.task(of: transfer) }) { return known }
         let made: URLSessionTask
@@ -135,13 +138,13 @@ extension BackgroundSession {
 }
 
 extension URLSessionTask.Facts {
-    /// The state of a task that has no row yet.
+    /// The state of a task that has no row in the ledger yet.
     fileprivate var stateBeforeRow: URLSessionTask.State {
         guard case .beginning(let beginning) = entry else { return .suspended }
         return beginning.isHeld ?? startsSuspended ? .suspended : .running
     }
 
-    /// Returns a status with the facts that are newer in this process than in the ledger.
+    /// Returns the status from the ledger, completed with facts that only this process has.
     fileprivate func completing(_ status: TaskStatus) -> TaskStatus {
         var status = status
         status.error = error ?? status.error

@@ -11,15 +11,14 @@ import TransferMachines
 /// bytes.
 final class BackgroundSession: SessionEngine {
     struct State {
-        /// Holds the session object while it has a delegate or a handler to call. Otherwise only the app holds the session object.
+        /// The session object, while the session has a delegate or a handler to call. Otherwise only the app keeps it in memory.
         var session: URLSession?
         var delegate: HeldDelegate?
-        /// The tasks whose ends this process has not reported, by their identifiers.
+        /// The tasks whose ends this process has not reported, by identifier.
         var tasks: [Int: URLSessionTask] = [:]
-        /// The numbers of the events whose last delegate method returned. In a launch for events, the launch's result acknowledges
-        /// these events.
+        /// The numbers of the events whose last delegate method has returned.
         var reportedEvents: Set<Int64> = []
-        /// The ends whose delegate was called and that this process has not recorded as delivered. The keys are the event numbers.
+        /// The ends about which the delegate was called, by event number, until they are recorded as delivered.
         var calledEnds: [Int64: CalledEnd] = [:]
         /// The transfers whose await was cancelled in this process. A task with an equal request adopts such a transfer.
         var cancelledAwaits: Set<Int64> = []
@@ -38,7 +37,7 @@ final class BackgroundSession: SessionEngine {
         /// Keeps an agent running while code in this process waits for the ends of tasks.
         var keeper: AgentKeeper?
 
-        /// Returns the known task of a transfer. If the transfer was retried, a task whose earlier end was reported is not
+        /// Returns the known task of a transfer. If the transfer was retried, a task whose end was already reported is not
         /// returned.
         func task(of transfer: TransferRecord) -> URLSessionTask? {
             tasks[transfer.taskIdentifier].flatMap { task in
@@ -49,8 +48,7 @@ final class BackgroundSession: SessionEngine {
 
     enum Life: Equatable {
         case open
-        /// The session accepts no more tasks. The session becomes invalid when the last task has ended and the waiting events were
-        /// read once.
+        /// The session accepts no more tasks. It becomes invalid when all tasks have ended and the waiting events were read.
         case ending(hasReadLedger: Bool)
         case invalid
     }
@@ -58,8 +56,8 @@ final class BackgroundSession: SessionEngine {
     let identifier: String
     let configuration: URLSessionConfiguration
     let state = Mutex(State())
-    /// The identifiers that are reserved in the ledger and not used yet. The identifiers have a separate lock, because this session
-    /// is also notified of its own commits.
+    /// The reserved and unused task identifiers. They have a separate lock, because a commit under the lock notifies this
+    /// session.
     let identifiers = Mutex(TaskIdentifiers())
     let (listening, reading) = (ReadRetry(), ReadRetry())
 
@@ -72,7 +70,7 @@ final class BackgroundSession: SessionEngine {
         }
     }
 
-    /// The process of this session. On a test host, this is one of several simulated processes in the test's process.
+    /// The process of this session. On a test host, this process is one of several simulated processes.
     let process: ProcessIdentity
     let launch: LaunchContext?
     /// The number of the process on a test host.
@@ -83,7 +81,7 @@ final class BackgroundSession: SessionEngine {
         (process, processNumber) = (AppRuntime.shared.identity, LaunchContext.currentNumber)
     }
 
-    /// Releases all objects without a call of the delegate, because the session's process ended on a test host.
+    /// Releases all objects and does not call the delegate, because the session's simulated process has ended on a test host.
     func abandon() {
         let waiting = state.withLock { state in
             state.life = .invalid
@@ -97,7 +95,7 @@ final class BackgroundSession: SessionEngine {
 
     var delegate: (any URLSessionDelegate)? { state.withLock { $0.delegate }?.object }
 
-    /// Attaches a session object of the app and its delegate.
+    /// Connects a session object of the app, and the object's delegate, to this session.
     func attach(_ session: URLSession, delegate: (any URLSessionDelegate)?) {
         guard let delegate = HeldDelegate(delegate) else { return }
         let isFirst = state.withLock { state -> Bool in
@@ -116,8 +114,7 @@ final class BackgroundSession: SessionEngine {
         bringAgentBack()
     }
 
-    /// Starts an agent if an earlier process left work and the agent ended with that process. A launched process needs no new
-    /// agent.
+    /// Starts an agent if an earlier process left unfinished work and no agent is running. A launched process needs no new agent.
     func bringAgentBack() {
         guard launch == nil else { return }
         AppRuntime.shared.startAgentIfWorkIsLeft()
@@ -129,12 +126,12 @@ final class BackgroundSession: SessionEngine {
         AppRuntime.shared.part { SessionRegistry() }.add(self)
         let (isListening, isNewlyAttached) = state.withLock { state in
             if state.session == nil { state.session = session }
-            // A delegate may be attached after a task with a completion handler.
+            // The app may set a delegate after it created a task with a completion handler.
             defer { state.isAttached = state.isAttached || state.delegate != nil }
             return (state.watch != nil, state.delegate != nil && !state.isAttached)
         }
         // While this process is attached, the agent launches no other process for the session's events. Without a delegate, this
-        // process receives only the events for which its handlers wait.
+        // process receives only the events of tasks with a completion handler.
         if isNewlyAttached {
             DurableWrites.shared.commit("background session \(identifier): its delegate", startsAgent: false) {
                 [identifier, process] in try $0.attach(session: identifier, process: process)
@@ -144,8 +141,8 @@ final class BackgroundSession: SessionEngine {
         scheduleLedgerRead()
     }
 
-    /// Registers for commits. If the ledger cannot be opened now, this is tried again. This process is attached, so no other
-    /// process receives the events.
+    /// Registers for notifications of commits. If the ledger cannot be opened now, the registration is retried, because no other
+    /// process receives the events while this process is attached.
     private func observeCommits() {
         do throws(StoreError) {
             let token = try AppRuntime.shared.onCommit { [weak self] in self?.scheduleLedgerRead() }
@@ -181,7 +178,7 @@ final class BackgroundSession: SessionEngine {
 
     func resume(_ task: URLSessionTask) { resume([task]) }
 
-    /// Resumes the tasks in one transaction, because the durable commit takes most of the time.
+    /// Resumes the tasks in one transaction, because each durable commit takes a long time.
     func resume(_ tasks: [URLSessionTask]) { UnsavedWork.current.run { begin(tasks) } }
 
     private func begin(_ tasks: [URLSessionTask]) {
@@ -190,7 +187,7 @@ final class BackgroundSession: SessionEngine {
             switch task.claim() {
             case .begin: new.append(task)
             case .elsewhere:
-                // If another thread commits the task now, this call waits for the row.
+                // If another thread is committing the task, this call waits until the task has a row.
                 if let row = task.row(orNoting: { $0.entry.updateBeginning { $0.isHeld = false } }) { release(row) }
                 others.append(task)
             case .release(let row): release(row)
@@ -199,8 +196,7 @@ final class BackgroundSession: SessionEngine {
         }
         submitClaimedTasks(new)
         for task in new { task.endBeginning() }
-        // The wait comes last. Otherwise two threads could wait for each other, if each thread resumes tasks that the other thread
-        // begins.
+        // The wait is the last step. Otherwise two threads that resume the same tasks could wait for each other.
         for task in others { task.waitForBeginning() }
         considerEnding()
     }
@@ -231,11 +227,11 @@ final class BackgroundSession: SessionEngine {
         guard !written.isEmpty else { return }
         var refusal: URLError?
         var recorded = 0
-        // A handler that runs again joins its uploads with a submission key. It may not have begun all of them.
+        // If the handler runs again, it joins uploads with a submission key, and begins the missing uploads.
         let isRepeatable = written.allSatisfy { ($0.task as? URLSessionUploadTask)?.storedSubmissionKey != nil }
         let handled = HandledDelivery.current
         do {
-            // The rows are known to this process before an agent can end them.
+            // This process stores the row numbers before an agent can end the transfers.
             try AppRuntime.shared.commit(usesReserve: false) { records in
                 for (entry, record) in zip(written, records) { began(entry.task, entry.order, record) }
             } _: { transaction -> [TransferRecord] in
@@ -256,8 +252,8 @@ final class BackgroundSession: SessionEngine {
         }
     }
 
-    /// Writes one task. Before the transfer can end, the ledger records that only this process reports the end. So no other process
-    /// reports the end.
+    /// Writes one task. If the task has a delegate, the same transaction records that this process reports the end of the
+    /// transfer.
     private func submit(
         _ task: URLSessionTask, _ order: Submission, _ meanwhile: TaskEntry.Beginning, _ transaction: LedgerTransaction
     ) throws -> TransferRecord {
@@ -268,7 +264,7 @@ final class BackgroundSession: SessionEngine {
             try transaction.handle(event, &record, now: now)
         }
         if meanwhile.isChanged, let id = record.id { try change(id, of: task, now, transaction) }
-        // If several tasks joined the transfer, the first task receives the transfer's end.
+        // If several tasks joined the transfer, the ledger records only the process of the first task.
         if task.delegate != nil, let id = record.id, try !transaction.isAwaited(id) {
             try transaction.attach(session: identifier, transfer: id, process: process)
         }
@@ -279,13 +275,13 @@ final class BackgroundSession: SessionEngine {
         order.afterwards(record)
         KillPoint.reach(.taskResumed)
         task.endBeginning(row: record.id)
-        // Without a delegate or a handler no code in this process waits for the end. For a delegate the app is launched later.
+        // If the task has no handler and the session has no delegate, no code in this process waits for the end.
         let isWaitedFor =
             launch == nil ? task.facts.withLock { $0.completion != nil } : state.withLock { $0.watch != nil }
         if let id = record.id, isWaitedFor { (launch?.begun ?? ActiveTransfers.current).insert(id) }
         guard let id = record.id, record.taskIdentifier != task.taskIdentifier else { return }
         state.withLock { $0.joined[id, default: []].append(task) }
-        // If the transfer has already ended, its end was reported before, so no event will follow.
+        // If the transfer has already ended, the end was already reported, and no event will follow.
         guard record.state.isTerminal else { return }
         task.session.onDelegateQueue { [self] in reportToJoinedTasks(record, task.session) }
     }
@@ -302,7 +298,7 @@ final class BackgroundSession: SessionEngine {
         }
         end(task, failure)
         let isReceived = facts.completion != nil || facts.isRefusalRead || task.receiver(or: delegate) != nil
-        // No message is printed if the app cancelled the task or invalidated the session, because the app caused this error.
+        // If the app cancelled the task or invalidated the session, no message is printed, because the app caused the error.
         guard !facts.isCompleted, !isReceived, failure.code != .cancelled else { return }
         let address = task.originalRequest?.url.map { PublicAddress.of($0.absoluteString) } ?? "an unknown address"
         logError("the transfer for \(address) was not queued: \(failure.localizedDescription)")
@@ -334,7 +330,8 @@ final class BackgroundSession: SessionEngine {
         handle("a resume", { .released(notBefore: $0.earliestBegin, now: now) }, row)
     }
 
-    /// Applies an event to a transfer, durably. If the ledger cannot be written now, the event is written later.
+    /// Applies an event to a transfer in one durable transaction. If the ledger cannot be written now, the event is written
+    /// later.
     func handle(_ name: String, _ event: @escaping @Sendable (TransferRecord) -> TransferLife.Event, _ row: Int64) {
         let now = AppRuntime.shared.now
         DurableWrites.shared.commit("background session \(identifier): \(name)") { transaction in
@@ -346,10 +343,10 @@ final class BackgroundSession: SessionEngine {
     // MARK: The end of the session
 
     func invalidate(cancelling: Bool) {
-        // If no session object exists, no delegate has to be called.
+        // If no session object exists, no delegate has to be notified.
         state.withLock { if $0.life == .open { $0.life = .ending(hasReadLedger: $0.session == nil) } }
         if cancelling {
-            // These tasks are cancelled first, because another thread may be about to write their rows.
+            // Tasks without a row are cancelled first, because another thread may be about to write their rows.
             let unresumed = state.withLock { $0.tasks.values.filter { $0.facts.withLock { $0.row == nil } } }
             for task in unresumed { cancel(task) }
             let now = AppRuntime.shared.now
@@ -363,8 +360,8 @@ final class BackgroundSession: SessionEngine {
         considerEnding()
     }
 
-    /// Makes the session invalid when the tasks that this process resumed have ended and the delegate has received all waiting
-    /// events.
+    /// Makes an ending session invalid if the tasks that this process resumed have ended and the delegate has received all
+    /// waiting events.
     func considerEnding() {
         let ended = state.withLock { state -> (URLSession, HeldDelegate?)? in
             let hasTasks = state.tasks.values.contains { $0.facts.withLock { $0.isBegun && !$0.isCompleted } }
@@ -384,11 +381,11 @@ final class BackgroundSession: SessionEngine {
         known.release(self)
         DurableWrites.shared.commit("background session \(identifier): its end", startsAgent: false) {
             [self, identifier, process] in
-            // The next session with this identifier may have attached this process since then.
+            // A new session with this identifier may already have attached this process.
             if known.successor(of: self)?.state.withLock({ $0.isAttached }) == true { return }
             try $0.detach(session: identifier, process: process)
         }
-        // The object is kept in a constant, because on the queue the shared object may belong to another test.
+        // The counter is read before the call, because `shared` may return the counter of another test on the queue.
         let calls = OutstandingCalls.shared
         calls.enter()
         session.onDelegateQueue {

@@ -2,9 +2,11 @@ import BackgroundLedger
 import BackgroundRuntime
 import Synchronization
 
-/// The ends of transfers for which the last delegate method has returned. Only these ends are acknowledged in the ledger.
+/// The ends that were delivered completely: the last delegate method for the transfer has returned. Only such ends are
+/// acknowledged in the ledger.
 ///
-/// The ends that one read of the ledger found are acknowledged together. An end whose delegate decided late is acknowledged alone.
+/// Ends that were found in one read of the ledger are acknowledged together. If the delegate decides late about a response, the
+/// end of this transfer is acknowledged separately.
 final class DeliveredEnds: Sendable {
     /// The end of one transfer.
     struct End: Sendable {
@@ -34,8 +36,8 @@ final class DeliveredEnds: Sendable {
         if isLate { write([end]) }
     }
 
-    /// Acknowledges the ends so far if the first of these ends has waited for a tenth of a second. So only few ends are delivered
-    /// again if a delegate is slow and its process ends.
+    /// Acknowledges the collected ends if the first of them was delivered more than 0.1 s ago. If a delegate is slow and the
+    /// process ends, only few ends are then delivered again.
     func acknowledgeIfDue() {
         let ends = state.withLock { state -> [End] in
             guard case .collecting(let ends, let since?) = state, since.duration(to: .now) > .milliseconds(100) else {
@@ -47,7 +49,7 @@ final class DeliveredEnds: Sendable {
         if !ends.isEmpty { write(ends) }
     }
 
-    /// Acknowledges the ends so far. Later ends are acknowledged one by one.
+    /// Acknowledges the collected ends. Later ends are acknowledged one by one.
     func acknowledge() {
         let ends = state.withLock { state -> [End] in
             guard case .collecting(let ends, _) = state else { return [] }
@@ -74,9 +76,7 @@ extension BackgroundSession {
         var hasReturned = false
     }
 
-    /// Calls a delegate method for an end. A transfer that the method begins records the end as delivered.
-    ///
-    /// - Parameter isLast: `true` if no other method is called for this end, and the delegate has stored the end afterwards.
+    /// Calls a delegate method for an end. If the method begins a transfer, the same transaction records the end as delivered.
     func call(for event: SessionEventRecord, isLast: Bool = false, _ body: () -> Void) {
         guard let id = event.id else { return body() }
         state.withLock { $0.calledEnds[id] = CalledEnd(transfer: event.transfer) }

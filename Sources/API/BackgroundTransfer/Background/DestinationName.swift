@@ -2,7 +2,8 @@ import Foundation
 
 /// The file name that an app chose for a download.
 enum DestinationName {
-    /// Refuses a name that is too long for its file system. Without this check the download would fail after its last byte.
+    /// Throws an error if the file name is too long for the file system. Without this check, the download would fail after the
+    /// last byte.
     ///
     /// - Throws: `URLError.Code.cannotCreateFile`.
     static func check(_ destination: URL?) throws {

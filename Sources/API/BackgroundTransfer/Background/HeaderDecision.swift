@@ -5,14 +5,14 @@ import ProcessSupport
 import FoundationNetworking
 import Synchronization
 
-/// The decision of a delegate about response headers. The delegate's queue waits for the decision, because a delegate that decides
-/// on another thread usually does so within milliseconds. If the decision needs the waiting thread itself, the wait ends, and the
-/// delegate receives the rest of the response later.
+/// The decision of a delegate about response headers. The delegate's queue waits for the decision, because a delegate usually
+/// decides within milliseconds. If the delegate needs the waiting thread for the decision, the wait ends, and the delegate
+/// receives the rest of the response later.
 final class HeaderDecision: Sendable {
     private enum State {
         case open
         case answered(URLSession.ResponseDisposition)
-        /// The queue does not wait any more.
+        /// The delegate's queue does not wait any more.
         case late
     }
 
@@ -23,8 +23,8 @@ final class HeaderDecision: Sendable {
     private let state = Mutex(State.open)
     private let decisionMade = DispatchSemaphore(value: 0)
 
-    /// - Returns: `true` if the queue does not wait any more. In this case the caller handles the rest of the response. Only the
-    ///   first decision is used.
+    /// - Returns: `true` if the delegate's queue does not wait any more. In this case the caller handles the rest of the
+    ///   response. Only the first decision is used.
     func answer(_ disposition: URLSession.ResponseDisposition) -> Bool {
         let isLate = state.withLock { state in
             switch state {
@@ -41,10 +41,10 @@ final class HeaderDecision: Sendable {
         return isLate
     }
 
-    /// Returns the decision, or `nil` if it will be made later.
+    /// Waits for the decision and returns it. Returns `nil` if the delegate decides later.
     ///
-    /// - Parameter isLastChance: `true` if the delegates of earlier launches did not decide. In this case the body is delivered if
-    ///   the delegate does not decide within five seconds.
+    /// - Parameter isLastChance: `true` if the delegates of earlier launches did not decide. In this case the method waits up to
+    ///   five seconds, and then the body is delivered without a decision.
     func wait(isLastChance: Bool) -> URLSession.ResponseDisposition? {
         _ = decisionMade.wait(timeout: .now() + (isLastChance ? 5 : Self.patience))
         return state.withLock { state in
@@ -56,8 +56,8 @@ final class HeaderDecision: Sendable {
 }
 
 extension BackgroundSession {
-    /// Passes a response to the delegate as data: the headers, then all bytes, then the end. If the delegate decides about the
-    /// headers late, it receives the rest after the decision.
+    /// Passes a response to the delegate as data: the headers, then all bytes, then the end. If the delegate decides late about
+    /// the headers, the delegate receives the bytes and the end after the decision.
     func hand(
         _ file: URL, of transfer: TransferRecord, _ event: SessionEventRecord, _ task: URLSessionTask, _ session: URLSession,
         then end: @escaping @Sendable () -> Void
@@ -66,7 +66,7 @@ extension BackgroundSession {
             let task = task as? URLSessionDataTask, let response = transfer.response
         else { return end() }
         nonisolated(unsafe) let delegate = hearer
-        // The data is read before the delegate is asked, because the file is removed with the event.
+        // The data is read before the delegate is asked, because the file is removed when the event is acknowledged.
         let data = (try? RetriedFileRead.contents(of: file)) ?? Data()
         let rest: @Sendable (URLSession.ResponseDisposition) -> Void = { [self] disposition in
             if disposition != .cancel, !data.isEmpty {
@@ -82,7 +82,8 @@ extension BackgroundSession {
             delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
                 guard question.answer(disposition) else { return }
                 session.onDelegateQueue { [self] in
-                    // If this process exits, the end remains undelivered in the ledger, and the next process reports it.
+                    // If this process is about to exit, the ledger keeps the end as not delivered, and the next process reports
+                    // the end.
                     afterLateDecision { rest(disposition) }
                     calls.leave()
                 }
@@ -97,7 +98,7 @@ extension BackgroundSession {
     /// Counts a response that waits for the delegate's decision about its headers.
     func waitForDecision() { state.withLock { $0.reporting.undecided += 1 } }
 
-    /// - Returns: whether this was the last response without a decision.
+    /// - Returns: `true` if no other response waits for a decision.
     @discardableResult
     func decided() -> Bool {
         state.withLock { state in
@@ -109,7 +110,8 @@ extension BackgroundSession {
         }
     }
 
-    /// Runs `body`, which passes the rest of a response to the delegate after a late decision, unless the process exits.
+    /// Runs `body`, which passes the rest of a response to the delegate after a late decision. If the process is about to exit,
+    /// `body` does not run.
     func afterLateDecision(_ body: () -> Void) {
         if deliveries.enter() {
             body()

@@ -4,8 +4,8 @@ import BackgroundScheduling
 import Foundation
 import Synchronization
 
-/// The launches for the events of a background session, in an app without a scene for these events. A session with a delegate
-/// receives the events, or a handler makes such a session.
+/// Runs launches for the events of a background session in apps that have no scene for these events. A session with a delegate
+/// receives the events, or the app's handler creates such a session.
 final class SessionLaunches: Sendable {
     static var shared: SessionLaunches { AppRuntime.shared.part { SessionLaunches() } }
 
@@ -17,7 +17,7 @@ final class SessionLaunches: Sendable {
 
     func set(_ handler: @escaping EventsHandler) { self.handler.withLock { $0 = handler } }
 
-    /// Returns `nil` if no code in this process receives the session's events.
+    /// Runs a launch. Returns `nil` if no code in this process receives the session's events.
     private func run(_ launch: LaunchRecord) async -> Bool? {
         let identifier = launch.identifier
         if let handler = handler.withLock({ $0 }) {
@@ -25,12 +25,13 @@ final class SessionLaunches: Sendable {
         } else if AppRuntime.shared.part({ SessionRegistry() }).listening(identifier, LaunchContext.currentNumber) == nil {
             return nil
         }
-        // The launch waits for the delegate, as after every handler, because the delegate may handle the events on another queue.
+        // The process continues for a short time, because the delegate may handle the events on another queue.
         LaunchContext.current?.stayForGrace()
         return true
     }
 
-    /// Calls the handler and waits until it calls its completion handler, or until this work is cancelled because the time is up.
+    /// Calls the app's handler and waits until the app calls the completion handler. The wait also ends if this Swift task is
+    /// cancelled at the launch's time limit.
     private func call(_ handler: @escaping EventsHandler, _ identifier: String) async {
         let (done, isDone) = AsyncStream.makeStream(of: Void.self)
         await MainActor.run { handler(identifier) { isDone.finish() } }

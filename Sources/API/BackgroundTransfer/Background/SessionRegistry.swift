@@ -2,7 +2,7 @@ import BackgroundRuntime
 import Synchronization
 
 /// The background sessions of a process. At most one session per identifier is open. On a test host, at most one session per
-/// identifier and launch is open, because launches share the process.
+/// identifier and launch is open, because all launches run in one process.
 ///
 /// A session that was invalidated but still has tasks can exist at the same time as a new session with the same identifier.
 final class SessionRegistry: ProcessBound {
@@ -15,7 +15,7 @@ final class SessionRegistry: ProcessBound {
 
     private struct State {
         var all: [Name: Weak] = [:]
-        /// The sessions with a delegate or a handler to call.
+        /// The sessions that have a delegate or a handler to call.
         var kept: [Name: [BackgroundSession]] = [:]
     }
 
@@ -61,18 +61,18 @@ final class SessionRegistry: ProcessBound {
         return kept.first { $0.state.withLock { $0.life == .open && $0.delegate != nil } }
     }
 
-    /// Returns the session that was made later with the same identifier.
+    /// Returns the newer session with the same identifier, or `nil` if no newer session exists.
     func successor(of session: BackgroundSession) -> BackgroundSession? {
         state.withLock { state in state.all[name(session)]?.session.flatMap { $0 === session ? nil : $0 } }
     }
 
-    /// Returns the transfers whose ends belong to the tasks of other sessions with the same identifier.
+    /// Returns the transfers that tasks of other session objects with the same identifier await.
     func transfersOfOthers(than session: BackgroundSession) -> Set<Int64> {
         let others = state.withLock { $0.kept[name(session), default: []].filter { $0 !== session } }
         return others.reduce(into: []) { $0.formUnion($1.awaitedTransfers) }
     }
 
-    /// Returns the events of all sessions of a process whose last delegate method has returned.
+    /// Returns the numbers of the events, in all sessions of a process, whose last delegate method has returned.
     func returnedEnds(_ launch: Int64?) -> [Int64] {
         let sessions = state.withLock { state in state.kept.filter { $0.key.launch == launch }.flatMap(\.value) }
         return sessions.flatMap { $0.state.withLock { $0.calledEnds.filter(\.value.hasReturned).map(\.key) } }

@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import FoundationNetworking
 
-/// The steps of a background task from its first `resume()` to its row in the ledger.
+/// The steps of a background task from the first `resume()` until the ledger contains the task's row.
 ///
 /// The file of an upload is copied during these steps. Other threads can cancel, suspend, change or resume the task at the same
 /// time.
@@ -12,12 +12,12 @@ enum TaskEntry: Sendable {
     case row(Int64)
 
     struct Beginning: Sendable {
-        /// The group is empty after the task received its row or was refused.
+        /// A group that is empty after the task received a row or was refused. Other threads wait for it.
         fileprivate let end = DispatchGroup()
         /// `true` if the transaction has begun. Calls of other threads wait until the transaction has ended.
         fileprivate var isCommitting = false
-        /// `true` after another thread called `suspend()`, and `false` after another thread called `resume()`. `nil` without such a
-        /// call.
+        /// `true` after another thread called `suspend()`, and `false` after another thread called `resume()`. `nil` if no other
+        /// thread called these methods.
         var isHeld: Bool?
         /// `true` if the app changed a property of the task.
         var isChanged = false
@@ -25,7 +25,7 @@ enum TaskEntry: Sendable {
 
     var row: Int64? { if case .row(let row) = self { row } else { nil } }
 
-    /// Changes the state of a task that is being begun. The method has no effect on a task in another step.
+    /// Changes the state of a task that a thread is beginning. The method has no effect if the task is in another step.
     mutating func updateBeginning(_ change: (inout Beginning) -> Void) {
         guard case .beginning(var beginning) = self else { return }
         change(&beginning)
@@ -34,17 +34,17 @@ enum TaskEntry: Sendable {
 }
 
 extension URLSessionTask {
-    /// The work of one `resume()` call.
+    /// The work that a call of `resume()` has to do.
     enum Claim {
         /// The calling thread begins the task.
         case begin
-        /// Another thread begins the task. `resume()` waits until the task is durable.
+        /// Another thread begins the task. `resume()` waits until the task is stored in the ledger.
         case elsewhere
         case release(Int64)
         case refused(URLError)
     }
 
-    /// Lets one thread begin the task if several threads resume it.
+    /// Decides which thread begins the task if several threads resume the task at the same time.
     func claim() -> Claim {
         facts.withLock { facts in
             if let error = facts.error { return .refused(error) }
@@ -60,7 +60,8 @@ extension URLSessionTask {
         }
     }
 
-    /// - Returns: the calls of other threads after the task was claimed, or `nil` if the task was cancelled and is not written.
+    /// - Returns: the changes that other threads requested after `claim()`, or `nil` if the task was cancelled and must not be
+    ///   written.
     func beginCommitting() -> TaskEntry.Beginning? {
         facts.withLock { facts in
             guard facts.error == nil, case .beginning(var beginning) = facts.entry else { return nil }
@@ -70,7 +71,7 @@ extension URLSessionTask {
         }
     }
 
-    /// - Parameter row: `nil` if the task was refused or cancelled.
+    /// - Parameter row: the number of the task's row, or `nil` if the task was refused or cancelled.
     func endBeginning(row: Int64? = nil) {
         facts.withLock { facts in
             guard case .beginning(let beginning) = facts.entry else { return }
@@ -79,9 +80,10 @@ extension URLSessionTask {
         }
     }
 
-    /// Waits for the end of a transaction that writes the task.
+    /// Returns the number of the task's row. If a transaction is writing the task, waits for the end of the transaction.
     ///
-    /// - Parameter note: called if the task has no row, before another thread can begin to write the row.
+    /// - Parameter note: a closure that records the caller's change if the task has no row. The closure is called before another
+    ///   thread can begin to write the row.
     /// - Returns: the task's number in the ledger.
     func row(orNoting note: (inout Facts) -> Void) -> Int64? {
         while true {

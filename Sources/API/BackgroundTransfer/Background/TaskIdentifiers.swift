@@ -1,20 +1,21 @@
 import ProcessSupport
 
-/// Identifiers for new tasks of a background session. The ledger reserves the identifiers, so that no other process uses the same
-/// identifiers.
+/// The identifiers for new tasks of a background session. This process reserves identifiers in the ledger, so that no other
+/// process uses the same identifiers.
 struct TaskIdentifiers {
-    /// The number of identifiers to reserve next. The number grows, because each reservation is a commit.
+    /// The number of identifiers in the next reservation. The number grows with each reservation, because each reservation is a
+    /// commit.
     private var blockSize = 16
     private static let largestBlock = 1_024
 
     /// The identifiers that are reserved and not used yet.
     private var reserved = 0..<0
-    /// The reasons why the ledger reserved no identifiers, by the identifiers that were used instead.
+    /// The reasons for failed reservations. The keys are the negative identifiers that were used instead.
     private var refusals: [Int: StoreError] = [:]
 
-    /// - Parameter reserve: reserves consecutive identifiers and returns the first of these identifiers.
-    /// - Returns: an identifier that no other task has. The identifier is negative if no identifier could be reserved. A task with
-    ///   a negative identifier cannot be resumed.
+    /// - Parameter reserve: a closure that reserves consecutive identifiers and returns the first identifier.
+    /// - Returns: an identifier that no other task has. The identifier is negative if no identifier could be reserved. A task
+    ///   with a negative identifier cannot be resumed.
     mutating func next(reserve: (Int) throws(StoreError) -> Int) -> Int {
         if reserved.isEmpty {
             do throws(StoreError) {
@@ -30,6 +31,6 @@ struct TaskIdentifiers {
         return reserved.removeFirst()
     }
 
-    /// Returns the reason why a task with this identifier cannot be resumed; `nil` if the identifier was reserved.
+    /// Returns the reason why a task with this identifier cannot be resumed, or `nil` if the identifier was reserved.
     func refusal(of identifier: Int) -> StoreError? { refusals[identifier] }
 }

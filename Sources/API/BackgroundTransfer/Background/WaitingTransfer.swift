@@ -5,7 +5,7 @@ import FoundationNetworking
 import ProcessSupport
 import TransferMachines
 
-/// The response of an awaited transfer. The response is kept until the caller has read it.
+/// The response of an awaited transfer. The file is kept until the caller calls `release`.
 struct EndedTransfer {
     let file: URL
     let response: URLResponse
@@ -23,7 +23,7 @@ struct WaitingTransfer: Sendable {
         case isGone
     }
 
-    /// Waits for the end. The caller reads the response and then calls `release`.
+    /// Waits for the end of the transfer. The caller reads the response and then calls `release`.
     func result() async throws -> EndedTransfer {
         let ended: TransferRecord
         do {
@@ -57,21 +57,23 @@ struct WaitingTransfer: Sendable {
         return EndedTransfer(file: file, response: response) { release() }
     }
 
-    /// Ends the await. The connection is kept for the grace time.
+    /// Ends a cancelled await. The connection continues for the grace time.
     func giveUp() {
         KillPoint.reach(.waiterLeaving)
         stopWaiting(grace: grace)
         KillPoint.reach(.waiterLeft)
     }
 
-    /// Ends the await after the response was read. The transfer is not needed any more, unless a task adopted the transfer.
+    /// Ends the await after the caller has read the response. If no task adopted the transfer, the transfer is not needed any
+    /// more.
     private func release() {
         stopWaiting(grace: 0)
     }
 
     private func stopWaiting(grace: Double) {
         let now = AppRuntime.shared.now
-        // The commit starts no agent. A running agent receives every commit, and detects waiters whose process has ended.
+        // The commit does not start an agent. A running agent is notified of every commit, and detects waiters whose process has
+        // ended.
         DurableWrites.shared.commit("the end of an awaited transfer", startsAgent: false) { [waiter] in
             try $0.removeWaiter(waiter, grace: grace, now: now)
         }

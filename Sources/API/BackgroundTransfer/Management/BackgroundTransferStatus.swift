@@ -2,11 +2,11 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-/// The state of a transfer of a background session at one moment. Any process of the app may have created the transfer. Read the
-/// status again to see later changes.
+/// A snapshot of the state of a transfer of a background session. Any process of the app may have created the transfer. To see
+/// later changes, read the status again.
 ///
-/// Differs from Apple: on iOS an app sees only the tasks of its own sessions. Here a command, a settings window or a test can list
-/// all transfers.
+/// Differs from Apple: on iOS an app sees only the tasks of its own sessions. On Linux, every process of the app can list all
+/// transfers.
 public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
     /// The directions of a transfer.
     public enum Kind: String, Sendable {
@@ -47,12 +47,12 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
     public let kind: Kind
     /// The method of the request, for example `GET` or `PUT`.
     public let method: String
-    /// The address of the transfer without user, password and query, because these parts may be secrets.
+    /// The address of the transfer without user name, password and query, because these parts may be secrets.
     public let url: String?
-    /// The address that the app requested, without user and password. Use this address only for comparisons, because the query may
-    /// be a secret.
+    /// The address that the app requested, without user name and password. Use this address only for comparisons, because the
+    /// query may be a secret.
     package let requestedURL: String
-    /// The user's name for the server of an upload. `nil` if the server has no name.
+    /// The name that the user gave to the server of an upload, or `nil` if the server has no name.
     package let serverName: String?
     /// The state of the transfer.
     public let state: State
@@ -60,20 +60,20 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
     public let isHeld: Bool
     /// The ``URLSessionTask/taskDescription`` of the transfer's task.
     public let taskDescription: String?
-    /// The number of bytes of the file that were transferred.
+    /// The number of bytes of the file that are already transferred.
     public let bytesDone: Int64
-    /// The size of the file in bytes. `nil` if the size is not known.
+    /// The size of the file in bytes, or `nil` if the size is not known.
     public let bytesTotal: Int64?
     /// The number of bytes that were sent or received over the network, including bytes of failed attempts.
     public let bytesOnWire: Int64
     /// The number of attempts so far.
     public let attempts: Int
-    /// The time of the next attempt. `nil` if the transfer does not wait for a time.
+    /// The time of the next attempt, or `nil` if the transfer does not wait for a specific time.
     public let nextAttemptAt: Date?
     /// The reason why the transfer waits or failed.
     public let trouble: Trouble?
-    /// The absolute path for the complete download. The path is known when the download starts. `nil` if the delegate receives a
-    /// temporary file.
+    /// The absolute path of the complete download, or `nil` if the delegate receives a temporary file. The path is known when the
+    /// download starts.
     public let destination: String?
     /// The path of the user's file: the original file of an upload, or the destination of a download.
     public let file: String?
@@ -85,20 +85,20 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
     package let copySHA256: String?
     /// The stored form of an upload's submission key (``URLSessionUploadTask/storedSubmissionKey``). `nil` for a download.
     package let submission: String?
-    /// A remark about the progress, for example that the transfer was started again, with the reason.
+    /// A remark about the progress, for example the reason why the transfer was started again.
     public let note: String?
     /// The receipt of a successful upload.
     public let receipt: Receipt?
 
     /// The reason why a transfer waits or failed.
     public struct Trouble: Sendable, Equatable {
-        /// The number of a `URLError.Code`. -1 if no code fits.
+        /// The raw value of a `URLError.Code`, or -1 if no code describes the problem.
         public let code: Int
         /// A sentence for the user.
         public let message: String
     }
 
-    /// The server's copy of an upload, and the proof that the copy exists.
+    /// The record of the copy that the server stored, with the proof that the copy exists.
     public struct Receipt: Sendable, Equatable {
         /// The kinds of proof.
         public enum Proof: String, Sendable {
@@ -122,10 +122,10 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         public let storedAt: Date
         /// The proof that the server has the copy.
         public let proof: Proof
-        /// The time of the last later check in which the server still had the copy. `nil` if no such check was made.
+        /// The time of the last check that found the copy on the server. `nil` if the copy was not checked after the upload.
         public let checkedAt: Date?
-        /// The reason why the server's copy differs from the request, for example in its name. The text is a part of a sentence.
-        /// `nil` if the copy does not differ.
+        /// The reason why the server's copy differs from the request, for example because it has another name. The text is a part
+        /// of a sentence. `nil` if the copy does not differ.
         public let remark: String?
     }
 

@@ -6,7 +6,7 @@ import Synchronization
 import TransferMachines
 
 /// Lists, follows, pauses, resumes, retries and cancels the background transfers of this app, for a settings window or a command.
-/// Beyond Apple.
+/// Apple's API has no equivalent.
 ///
 /// An action is stored in the ledger when the call returns. The agent then stops or begins attempts at once. Every call reads the
 /// ledger, which takes a fraction of a millisecond for each transfer.
@@ -15,11 +15,12 @@ public enum BackgroundTransfers {
     public enum Action: String, Sendable, CaseIterable {
         /// Ends the transfer and removes its data on this machine.
         case cancel
-        /// Pauses the transfer until it is resumed. If a running request must not be sent twice, the request is completed first.
+        /// Pauses the transfer until the user or the app resumes it. A running request that must not be sent twice is completed
+        /// first.
         case pause
-        /// Resumes the transfer, also if the app suspended it.
+        /// Resumes the transfer, even if the app suspended the transfer.
         case resume
-        /// Tries the transfer now, also if it waits for a later attempt or has failed.
+        /// Tries the transfer now, even if the transfer waits for a later attempt or has failed.
         case retry
     }
 
@@ -40,34 +41,34 @@ public enum BackgroundTransfers {
     public struct Changes: Sendable, Equatable {
         /// The transfers that the action changed.
         public internal(set) var changed: [Int64] = []
-        /// The running transfers that a pause does not interrupt, because the agent could not know whether the server processed the
-        /// request.
+        /// The running transfers that a pause does not interrupt. After an interruption, the agent could not detect whether the
+        /// server processed the request.
         public internal(set) var letFinish: [Int64] = []
-        /// The cancelled uploads whose last request was running. The server may have the file.
+        /// The cancelled uploads whose last request was running, so that the server may have stored the file.
         public internal(set) var mayBeOnServer: [Int64] = []
-        /// The transfers that had already ended, so that the action had no effect. If the action is a cancel, transfers that were
-        /// already cancelled are not included.
+        /// The transfers that had already ended, so that the action had no effect. A cancel does not list transfers that were
+        /// already cancelled.
         public internal(set) var ended: [Int64] = []
-        /// The changed uploads that will run again, and for which `renewal` returned no credential.
+        /// The changed uploads that will run again with the stored credential, because `renewal` returned no credential.
         public internal(set) var unrenewed: [Int64] = []
-        /// Failed uploads that cannot be retried, because the agent's copies of their files are missing. The files have to be
-        /// uploaded again.
+        /// The failed uploads that cannot be retried, because the agent's copies of the files are missing. The app has to upload
+        /// the files again.
         public internal(set) var withoutCopy: [Int64] = []
-        /// The ids that no transfer has.
+        /// The ids for which no transfer exists.
         public internal(set) var unknown: Set<Int64> = []
     }
 
-    /// The current credentials of an upload's server. These credentials replace the stored credentials, for example after the user
-    /// corrected a password.
+    /// The current credentials of an upload's server. These credentials replace the stored credentials, for example after the
+    /// user corrected a password.
     public struct Credential: Sendable {
         /// The name and value of a header.
         public var header: (name: String, value: String)?
-        /// The access for `UploadKind.s3`.
+        /// The credentials of an S3 bucket, for uploads with `UploadKind.s3`.
         public var s3: S3Access?
-        /// The name and certificate authorities of the destination.
+        /// The name and the certificate authorities of the destination server.
         public var server: UploadServer?
 
-        /// Creates a credential. For a value that is `nil`, the stored value is kept.
+        /// Creates a credential. If a value is `nil`, the stored value is kept.
         public init(header: (name: String, value: String)? = nil, s3: S3Access? = nil, server: UploadServer? = nil) {
             (self.header, self.s3, self.server) = (header, s3, server)
         }
@@ -79,11 +80,12 @@ public enum BackgroundTransfers {
     /// `UIApplicationDelegate`'s `application(_:handleEventsForBackgroundURLSession:completionHandler:)`. Set the handler before
     /// the launch begins: before `BGTaskScheduler.run()`, or in the `init` of the app.
     ///
-    /// An app does not need the handler if it makes the session with its delegate before the launch begins, or if its scene has
-    /// `.backgroundTask(.urlSession(…))`.
+    /// An app does not need the handler if the app creates the session with a delegate before the launch begins, or if a scene
+    /// has `.backgroundTask(.urlSession(…))`.
     ///
-    /// - Parameter handler: called with the session's identifier. The handler makes the session with its delegate, and calls the
-    ///   completion handler after `urlSessionDidFinishEvents`. The launch then ends. Only the handler that was set last is used.
+    /// - Parameter handler: a closure that receives the session's identifier. The closure creates the session with a delegate.
+    ///   After `urlSessionDidFinishEvents`, the app calls the completion handler, and the launch ends. Only the handler that was
+    ///   set last is used.
     public static func handleEventsForBackgroundURLSession(
         _ handler:
             @escaping @MainActor @Sendable (_ identifier: String, _ completionHandler: @escaping @Sendable () -> Void) -> Void
@@ -91,8 +93,8 @@ public enum BackgroundTransfers {
 
     // MARK: Reading
 
-    /// Returns every stored transfer, oldest first. Ended transfers are kept for 30 days. The newest 2,000 ended transfers are kept
-    /// for longer.
+    /// Returns every stored transfer, oldest first. The ledger keeps ended transfers for 30 days, and the newest 2,000 ended
+    /// transfers for a longer time.
     ///
     /// - Throws: an error with the reason and a solution if the ledger cannot be read.
     public static func all() throws -> [BackgroundTransferStatus] {
@@ -101,51 +103,52 @@ public enum BackgroundTransfers {
 
     /// Returns the transfers of a session that have not ended, oldest first.
     ///
-    /// - Throws: if the ledger cannot be read.
+    /// - Throws: an error if the ledger cannot be read.
     public static func unfinished(session identifier: String) throws -> [BackgroundTransferStatus] {
         try AppRuntime.shared.ledger().read { try $0.unfinishedTransfers(session: identifier) }.map(BackgroundTransferStatus.init)
     }
 
     /// Returns the newest unfinished transfer of a session, or `nil` if all transfers have ended.
     ///
-    /// - Throws: if the ledger cannot be read.
+    /// - Throws: an error if the ledger cannot be read.
     public static func newestUnfinished(session identifier: String) throws -> BackgroundTransferStatus? {
         try AppRuntime.shared.ledger().read { try $0.newestUnfinishedTransfer(session: identifier) }
             .map(BackgroundTransferStatus.init)
     }
 
-    /// Returns the number of a session's newest transfer, ended or not, or `nil` if the session has no transfer. Numbers increase:
-    /// a new transfer has a greater number than all earlier transfers.
+    /// Returns the number of a session's newest transfer, or `nil` if the session has no transfer. The transfer may have ended. A
+    /// new transfer always has a greater number than all earlier transfers.
     ///
-    /// - Throws: if the ledger cannot be read.
+    /// - Throws: an error if the ledger cannot be read.
     public static func newest(session identifier: String) throws -> Int64? {
         try AppRuntime.shared.ledger().read { try $0.newestTransfer(session: identifier) }
     }
 
-    /// Returns the transfers with these numbers, in this order. Numbers without a transfer are ignored.
+    /// Returns the transfers with these numbers, in the given order. Numbers without a transfer are ignored.
     ///
-    /// - Throws: if the ledger cannot be read.
+    /// - Throws: an error if the ledger cannot be read.
     public static func statuses(of ids: [Int64]) throws -> [BackgroundTransferStatus] {
         try AppRuntime.shared.ledger().read { transaction in try ids.compactMap { try transaction.transfer($0) } }
             .map(BackgroundTransferStatus.init)
     }
 
-    /// Returns the form in which a submission key is stored. The key is hashed, because it may contain an address with a password.
+    /// Returns the form in which a submission key is stored. The key is hashed, because it may contain an address with a
+    /// password.
     package static func stored(submissionKey: String) -> String { "key:" + FileDigest.sha256(of: Data(submissionKey.utf8)) }
 
     /// Returns the uploads of a session with these stored keys (``BackgroundTransferStatus/submission``). If an upload was
     /// submitted again after a failure, the newest transfer of its key is returned. Keys without a transfer are ignored.
     ///
-    /// - Throws: if the ledger cannot be read.
+    /// - Throws: an error if the ledger cannot be read.
     package static func statuses(ofKeys keys: [String], session: String) throws -> [String: BackgroundTransferStatus] {
         guard !keys.isEmpty else { return [:] }
         return try AppRuntime.shared.ledger().read { try $0.transfers(ofKeys: keys, session: session) }
             .mapValues(BackgroundTransferStatus.init)
     }
 
-    /// Returns the states of the uploads that ``statuses(ofKeys:session:)`` returns. Cost: reads one column for each key.
+    /// Returns the states of the uploads that ``statuses(ofKeys:session:)`` returns. Cost: one column is read for each key.
     ///
-    /// - Throws: if the ledger cannot be read.
+    /// - Throws: an error if the ledger cannot be read.
     package static func states(ofKeys keys: [String], session: String) throws -> [String: BackgroundTransferStatus.State] {
         guard !keys.isEmpty else { return [:] }
         return try AppRuntime.shared.ledger().read { try $0.states(ofKeys: keys, session: session) }
@@ -154,17 +157,18 @@ public enum BackgroundTransfers {
 
     /// Returns the numbers of the transfers that have not ended. Numbers without a transfer are ignored.
     ///
-    /// - Throws: if the ledger cannot be read.
+    /// - Throws: an error if the ledger cannot be read.
     package static func unfinished(among ids: [Int64]) throws -> Set<Int64> {
         try ids.isEmpty ? [] : AppRuntime.shared.ledger().read { try $0.unfinishedTransfers(among: ids) }
     }
 
-    /// Returns the copies of files that were queued for upload but belong to no transfer any more. This happens if the ledger was
-    /// moved to another folder or restored from a backup. To upload such a copy, the app gives it to a new task. The agent removes
-    /// the copies after a month.
+    /// Returns the copies of files that were queued for upload but belong to no transfer any more. Such copies exist if the
+    /// ledger was moved to another folder or restored from a backup. To upload such a copy, the app creates a new task with it.
+    /// The agent removes the copies after a month.
     ///
-    /// Cost: reads two folders and the names of copies in the ledger.
-    /// - Throws: if the ledger cannot be read; `URLError.Code.cannotOpenFile` if another process is queuing files at this moment.
+    /// Cost: two folders are read, and the names of copies in the ledger.
+    /// - Throws: an error if the ledger cannot be read, or `URLError.Code.cannotOpenFile` if another process is queuing files at
+    ///   the same time.
     public static func leftCopies() throws -> [LeftCopy] {
         let folder = AppRuntime.shared.directories.leftCopies
         guard try AppRuntime.shared.directories.moveUnknownCopies(of: AppRuntime.shared.ledger()) else {
@@ -176,9 +180,9 @@ public enum BackgroundTransfers {
 
     /// A copy of a file that was queued for upload but belongs to no transfer any more. See ``leftCopies()``.
     public struct LeftCopy: Sendable, Equatable {
-        /// Returns the SHA-256 in hex of the copy. Cost: reads the complete file.
+        /// Returns the SHA-256 in hex of the copy. Cost: the complete file is read.
         ///
-        /// - Throws: if the file cannot be read.
+        /// - Throws: an error if the file cannot be read.
         public func sha256() throws -> String { try FileDigest.sha256(of: file).digest }
 
         /// Removes the copy.
@@ -191,23 +195,23 @@ public enum BackgroundTransfers {
         fileprivate init(_ place: URL) { self.place = place }
     }
 
-    /// Returns the unfinished download with this destination, or `nil` if no unfinished download has this destination.
+    /// Returns the unfinished download with this destination, or `nil` if no such download exists.
     ///
-    /// - Throws: if the ledger cannot be read.
+    /// - Throws: an error if the ledger cannot be read.
     public static func download(to file: URL) throws -> BackgroundTransferStatus? {
         try AppRuntime.shared.ledger().read { try $0.unfinishedTransfer(to: file.path) }.map(BackgroundTransferStatus.init)
     }
 
-    /// Returns whether the queued copy of an unfinished or failed transfer is missing in the spool. If a task with the same
+    /// Returns whether the agent's copy of an unfinished or failed upload is missing in the spool. If a task with the same
     /// submission key is resumed, a new copy is stored.
     ///
-    /// - Throws: if the ledger cannot be read.
+    /// - Throws: an error if the ledger cannot be read.
     package static func lacksCopy(_ id: Int64) throws -> Bool {
         let spool = AppRuntime.shared.directories.spool
         return try AppRuntime.shared.ledger().read { try $0.transfer(id) }?.lacksCopy(in: spool) ?? false
     }
 
-    /// Returns whether the queued copy of an upload is in the spool and is unchanged. Cost: reads the complete copy.
+    /// Returns whether the queued copy of an upload is in the spool and is unchanged. Cost: the complete copy is read.
     ///
     /// - Throws: `Snapshot.Failure` if the copy cannot be read, or if the ledger cannot be read.
     package static func hasIntactCopy(_ id: Int64) throws -> Bool {
@@ -226,19 +230,19 @@ public enum BackgroundTransfers {
     /// - Parameters:
     ///   - action: the action.
     ///   - selection: the transfers.
-    ///   - renewal: called before any change, for each upload that can continue. The closure returns the current credentials of the
-    ///     upload's server. If the closure returns `nil`, the stored credentials are used.
+    ///   - renewal: a closure that returns the current credentials of an upload's server, or `nil` to use the stored credentials.
+    ///     The closure is called before any change, for each upload that can continue.
     /// - Returns: the changes.
-    /// - Throws: if the ledger cannot be written. In this case nothing has changed.
+    /// - Throws: an error if the ledger cannot be written. In this case nothing has changed.
     @discardableResult
     public static func perform(
         _ action: Action, on selection: Selection, renewal: (BackgroundTransferStatus) throws -> Credential? = { _ in nil }
     ) throws -> Changes {
         let now = AppRuntime.shared.now
         let spool = AppRuntime.shared.directories.spool
-        // The closure is called before the write transaction, because other processes wait for the transaction.
+        // The closure is called before the write transaction, because other processes have to wait during the transaction.
         let credentials = try action == .resume || action == .retry ? credentials(of: selection, renewal) : [:]
-        // For transfers that continue, the login entry is installed, so that they also continue after a reboot.
+        // If transfers continue, the agent's login entry is installed, so that the transfers also continue after a reboot.
         let comeBack = { (changes: Changes) in
             let shouldContinue = action == .resume || action == .retry
             if shouldContinue, !changes.changed.isEmpty { AppRuntime.shared.installLoginEntry() }
@@ -246,7 +250,7 @@ public enum BackgroundTransfers {
         return try AppRuntime.shared.commit(beforeStart: comeBack) { transaction -> Changes in
             var changes = Changes()
             if case .ids(let ids) = selection { changes.unknown = ids }
-            // The time is recorded also if no row changes, because a transfer may only wait until its host can be reached.
+            // The time is recorded even if no row changes, because a transfer may only wait until the server can be reached.
             if action == .retry || action == .resume { try transaction.setFact(.retriedAt, now) }
             for var transfer in try transaction.transfers() {
                 guard let id = transfer.id, selection.contains(id) else { continue }
@@ -291,7 +295,7 @@ public enum BackgroundTransfers {
 
     /// Resumes transfers that the user paused. A transfer that the app suspended stays suspended.
     ///
-    /// - Throws: if the ledger cannot be written. In this case nothing has changed.
+    /// - Throws: an error if the ledger cannot be written. In this case nothing has changed.
     public static func unpause(_ ids: [Int64]) throws {
         let now = AppRuntime.shared.now
         try AppRuntime.shared.commit(beforeStart: { AppRuntime.shared.installLoginEntry() }) { transaction in
@@ -305,20 +309,20 @@ public enum BackgroundTransfers {
     public struct Tally: Sendable, Equatable {
         /// The number of transferred bytes of all transfers.
         public let bytesDone: Int64
-        /// The total size of the transfers whose size is known.
+        /// The total size in bytes of all transfers whose size is known.
         public let bytesTotal: Int64
         /// The number of transfers that are running, or that will run without an action of the user or the app.
         public let unfinished: Int
-        /// The reason why the first waiting transfer waits. `nil` if no transfer waits.
+        /// The reason why the first waiting transfer waits, or `nil` if no transfer waits.
         public let waitingMessage: String?
     }
 
-    /// Waits until each of the transfers has ended, is paused, or is suspended by the app. An agent is kept running during the
-    /// wait.
+    /// Waits until each of the transfers has ended, is paused, or is suspended by the app. During the wait, this method keeps an
+    /// agent running.
     ///
     /// - Parameters:
     ///   - ids: the numbers of the transfers.
-    ///   - onChange: called once at the start and after every change, on a thread of the system.
+    ///   - onChange: a closure that is called once at the start and after every change, on a background thread.
     /// - Returns: the transfers after the wait. A transfer that is not stored any more is not included.
     /// - Throws: `CancellationError`, or an error if no agent can be kept running or the ledger cannot be read.
     public static func follow(
@@ -327,8 +331,8 @@ public enum BackgroundTransfers {
         try await follow(ids, untilReported: false, onChange: onChange)
     }
 
-    /// - Parameter untilReported: also waits until the delegates of the tasks in this process have received the ends. Ends that
-    ///   another process reports are not included in this wait.
+    /// - Parameter untilReported: `true` to wait also until the delegates in this process have received the ends of the
+    ///   transfers. The method does not wait for ends that another process reports.
     package static func follow(
         _ ids: [Int64], untilReported: Bool, onChange: @escaping @Sendable (Tally) -> Void
     ) async throws -> [BackgroundTransferStatus] {
@@ -344,7 +348,7 @@ public enum BackgroundTransfers {
                     waitingMessage: tally.waitingMessage)
             }
             guard tally.unfinished == 0 else { return nil }
-            // No row was read before this line, because most calls end here.
+            // The rows of the transfers are read only after this check, because most calls end here.
             let isUnreported =
                 try untilReported
                 && ids.contains { id in
@@ -367,7 +371,7 @@ extension BackgroundTransfers.Action {
 }
 
 extension URLSessionDownloadTask {
-    /// Returns whether a text is a valid SHA-256 of a file: 64 hex digits. A task with any other text as its expected SHA-256
-    /// fails. Beyond Apple.
+    /// Returns whether a text is a valid SHA-256 of a file: 64 hex digits. A task fails if its expected SHA-256 is any other
+    /// text. Apple's API has no equivalent.
     public static func isSHA256(_ text: String) -> Bool { RequiredDigest(askedSHA256: text) != nil }
 }

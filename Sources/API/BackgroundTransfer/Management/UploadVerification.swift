@@ -5,35 +5,35 @@ import FoundationNetworking
 import Spool
 import TransferMachines
 
-/// The result of a later check of an uploaded file on its server. Beyond Apple.
+/// The result of a later check of an uploaded file on its server. Apple's API has no equivalent.
 public enum UploadFinding: Sendable, Equatable {
     /// The file was read back and is equal to the sent data.
     case same
-    /// The digest that the server recorded for the file is the digest of the sent data. The bytes were not read back.
+    /// The server's recorded digest of the file is equal to the digest of the sent data. The bytes were not read back.
     case sameRecord
-    /// The length that the server recorded for the file is the length of the sent data. The bytes were not read back.
+    /// The server's recorded length of the file is equal to the length of the sent data. The bytes were not read back.
     case sameLength
     case differs
     case gone
-    /// The protocol or the server does not support a check. The text is the reason.
+    /// The protocol or the server does not support a check. The text contains the reason.
     case unknown(String)
-    /// The server did not respond, or refused the request. The text is the reason.
+    /// The server did not respond, or refused the request. The text contains the reason.
     case unreachable(String)
 }
 
 extension BackgroundTransfers {
-    /// Checks whether the server of an upload still has the sent file. If the protocol permits, the file is downloaded and its
-    /// digest is compared, because only this is a proof. If an Immich server does not send the original file, the SHA-1 in its
-    /// database is compared. A positive result is written to the upload's receipt.
+    /// Checks whether the server of an upload still has the sent file. If the protocol permits a download, the file is downloaded
+    /// and its digest is compared, because only the content is a proof. If an Immich server does not send the original file, the
+    /// SHA-1 in the server's database is compared. A positive result is written to the upload's receipt.
     ///
-    /// Cost: downloads the file into a temporary file.
+    /// Cost: the file is downloaded into a temporary file.
     ///
     /// - Parameters:
     ///   - id: the number of an upload with a receipt.
-    ///   - credential: the credentials of the server. The credentials are used only if the address in the receipt is on the
+    ///   - credential: the credentials of the server. The credentials are sent only if the address in the receipt belongs to the
     ///     configured server.
-    /// - Throws: if the ledger cannot be read or written. An error of the server is a result (``UploadFinding``), and is not
-    ///   thrown.
+    /// - Throws: an error if the ledger cannot be read or written. An error of the server is a result (``UploadFinding``), and is
+    ///   not thrown.
     public static func verifyUpload(_ id: Int64, credential: Credential? = nil) async throws -> UploadFinding {
         let found = try AppRuntime.shared.ledger().read { transaction in
             try transaction.transfer(id).map { ($0, try transaction.fact(.server(of: $0))?.region) }
@@ -96,10 +96,10 @@ private struct UploadCheck {
         return request
     }
 
-    /// Reads the original photo back. If Immich does not send the photo, for example because the API key has no permission,
-    /// Immich's record of the SHA-1 is used.
+    /// Downloads the original photo from Immich. If Immich does not send the photo, for example because the API key has no
+    /// permission, the SHA-1 that Immich recorded is compared.
     private func askImmich(at url: URL, _ opener: BackgroundTransfers.Credential?) async throws -> UploadFinding {
-        // The site can have a path. The receipt is for SITE/photos/ID.
+        // The address of the Immich site can contain a path. The address in the receipt is SITE/photos/ID.
         let site = url.deletingLastPathComponent().deletingLastPathComponent()
         let original = site.appendingPathComponent("api/assets/\(url.lastPathComponent)/original")
         let finding = try await readBack(request(original, opener))
@@ -135,12 +135,13 @@ private struct UploadCheck {
                 if response.mimeType?.lowercased() == "text/html" {
                     return .unreachable("the server sent a page instead of the file: perhaps it requires a login")
                 }
-                // The address in the receipt of a form can be any page, so other content is not a difference of the file.
+                // The address in the receipt of a form upload can be the address of any page, so other content does not prove
+                // that the file differs.
                 return upload.upload?.method == .multipart
                     ? .unknown("the server sends other content from this address") : .differs
             case 404, 410:
-                // A response from another address is not a proof, because it may come from a captive portal, or the server may have
-                // moved.
+                // A response from another address is not a proof, because it may come from a captive portal, or the server may
+                // have moved.
                 return Self.isAnswer(response, of: request) ? .gone : .unreachable("the server redirected to another address")
             case 401, 403: return .unreachable("the server does not permit reading the file")
             case 405: return .unknown("the server does not allow reading the file")
@@ -158,7 +159,7 @@ private struct UploadCheck {
         return RedirectRule.origin(of: asked) == RedirectRule.origin(of: answered) && asked.path == answered.path
     }
 
-    /// A configuration that limits the time and the size of the response, so that every check ends.
+    /// A configuration with limits for the time and the size of the response, so that every check ends.
     private var configuration: URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         // The check needs the server's current file, so no cache is used.
@@ -168,7 +169,7 @@ private struct UploadCheck {
         configuration.timeoutIntervalForResource = 60 + Double(receipt.byteCount) / Self.leastRate
         // The digest was computed from the sent bytes, so the response must not be decoded.
         configuration.keepsCoding = true
-        // The limit leaves room for the page of a captive portal instead of a small photo.
+        // The limit is at least 1 MiB, so that the page of a captive portal is received even if the photo is small.
         configuration.maximumBodyBytes = max(receipt.byteCount, 1 << 20)
         configuration.authorityFile = (credential?.server ?? upload.upload?.server)?.authorityFile
         return configuration

@@ -18,8 +18,8 @@ enum Delivery: Sendable {
     }
 }
 
-/// The delegate calls that have to wait, in their order. Calls wait while the delegate has not decided about the response headers,
-/// or while the task is suspended. Many small pieces of a body are joined.
+/// The delegate calls that have to wait, in their order. Calls wait while the delegate has not decided about the response
+/// headers, or while the task is suspended. Many small pieces of a body are joined.
 struct DeferredDeliveries: Sendable {
     /// The number of deliveries that are stored without being joined.
     static let mostApart = 64
@@ -39,7 +39,8 @@ struct DeferredDeliveries: Sendable {
 
     mutating func hold() { isHeld = true }
 
-    /// - Parameter isHead: `true` if the delivery is the call that asks for the decision. This call does not wait for the decision.
+    /// - Parameter isHead: `true` if the delivery is the call that asks for the decision. This call does not wait for the
+    ///   decision.
     /// - Returns: whether the delivery is stored, and its cost in the backlog.
     mutating func keep(_ delivery: Delivery, isHead: Bool = false) -> (isKept: Bool, cost: Int) {
         if isUndecided, !isHead { return (true, Self.add(delivery, to: &unanswered)) }

@@ -46,7 +46,8 @@ enum Detour: Sendable {
 struct DetourBody: Sendable {
     /// The maximum number of stored bytes. Such bodies are usually short.
     private static let limit = 4 << 20
-    /// The limits in bytes and time for a body that is probably not needed. After a complete body the connection can be used again.
+    /// The limits in bytes and time for a body that is probably not needed. After a complete body the connection can be used
+    /// again.
     private static let unwanted = (bytes: 64 << 10, time: Duration.seconds(2))
 
     private let began = ContinuousClock.now

@@ -179,8 +179,8 @@ extension OrdinaryRun: BodySink {
             if !fits { state.detour = .refused(URLError(.dataLengthExceedsMaximum)) }
             return (fits, nil, nil)
         }
-        // The redirect or challenge is already known, so the body is probably not needed. If the body is too long or too slow, the
-        // rest is skipped.
+        // The redirect or challenge is already known, so the body is probably not needed. If the body is too long or too slow,
+        // the rest is skipped.
         if let detour = piece.detour { return detour.isWanted(mayBeAnswer: task.receiver(or: engine.delegate) != nil) }
         if let data = piece.data { deliverBytes(data) }
         return piece.isTaken
@@ -252,8 +252,8 @@ extension OrdinaryRun: BodySink {
         finish(nil)
     }
 
-    /// Returns whether a download with an unknown content coding is requested again and stored without decoding. Such a download is
-    /// requested again only once.
+    /// Returns whether a download with an unknown content coding is requested again and stored without decoding. Such a download
+    /// is requested again only once.
     private func requestsRawBody(_ head: ResponseHead?) -> Bool {
         guard let coding = head?.contentCoding, !ContentCoding.known.contains(coding) else { return false }
         return state.withLock { state in

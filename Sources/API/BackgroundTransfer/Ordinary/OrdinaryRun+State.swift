@@ -30,7 +30,8 @@ extension OrdinaryRun {
         /// The task's first request, before any redirect. Resume data uses this request.
         var firstOrder: WireOrder?
         var attempt: AttemptID?
-        /// `true` if the transport or a protocol has started the attempt. Before that, the body may be requested from the delegate.
+        /// `true` if the transport or a protocol has started the attempt. Before that, the body may be requested from the
+        /// delegate.
         var isUnderWay = false
         /// `true` if the end was passed to the delegate's queue, or its report is delayed. No other call follows the end.
         var isEndPosted = false

@@ -4,8 +4,8 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// The work of a resumed task of an ordinary session: the attempts, the redirects and the challenges. The transport's thread calls
-/// the run. The delegate is called on the delegate's queue.
+/// The work of a resumed task of an ordinary session: the attempts, the redirects and the challenges. The transport's thread
+/// calls the run. The delegate is called on the delegate's queue.
 final class OrdinaryRun: TaskRun {
     let engine: OrdinarySession
     let state = Mutex(State())

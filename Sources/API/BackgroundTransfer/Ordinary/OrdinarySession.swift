@@ -33,7 +33,8 @@ final class OrdinarySession: SessionEngine {
         (self.configuration, self.isShared) = (configuration, isShared)
     }
 
-    /// `true` if this is the process's shared session. The shared session cannot be invalidated, and uses all registered protocols.
+    /// `true` if this is the process's shared session. The shared session cannot be invalidated, and uses all registered
+    /// protocols.
     private let isShared: Bool
 
     var delegate: (any URLSessionDelegate)? { state.withLock { $0.delegate }?.object }

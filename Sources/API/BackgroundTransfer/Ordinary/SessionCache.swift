@@ -7,8 +7,8 @@ struct CachedResponse: Sendable {
     var response: HTTPURLResponse
     var data: Data
 
-    /// Returns `nil` if the stored response does not belong to this request. Foundation's cache finds a stored response by host and
-    /// path only.
+    /// Returns `nil` if the stored response does not belong to this request. Foundation's cache finds a stored response by host
+    /// and path only.
     init?(_ cached: CachedURLResponse, for request: URLRequest) {
         guard let response = cached.response as? HTTPURLResponse, let url = request.url,
             Self.name(response.url) == Self.name(url)
@@ -44,8 +44,8 @@ struct CachedResponse: Sendable {
     }
 }
 
-/// The cache of an ordinary session, used for data tasks with GET. If two responses have the same path and different queries, only
-/// the last response is stored.
+/// The cache of an ordinary session, used for data tasks with GET. If two responses have the same path and different queries,
+/// only the last response is stored.
 struct SessionCache {
     enum Finding: Sendable {
         case askTheServer(adding: [HeaderField])

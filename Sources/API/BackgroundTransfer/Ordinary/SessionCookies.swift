@@ -132,8 +132,8 @@ struct SessionCookies: Sendable {
 
     private static func isSecure(_ url: URL) -> Bool { url.scheme?.lowercased() == "https" }
 
-    /// Replaces a cookie's `Max-Age` by an `Expires` date, because Foundation supports only the date. Source of the rule: RFC 6265,
-    /// 5.3.3.
+    /// Replaces a cookie's `Max-Age` by an `Expires` date, because Foundation supports only the date. Source of the rule: RFC
+    /// 6265, 5.3.3.
     static func dated(_ header: String, _ now: Date) -> String {
         let parts = header.split(separator: ";")
         func value(of name: String, _ part: Substring) -> String? {
@@ -172,12 +172,12 @@ struct SessionCookies: Sendable {
         return (parts.filter { !isPath($0) } + [" Path=\(folder.isEmpty ? "/" : folder)"]).joined(separator: ";")
     }
 
-    /// Returns whether a response is allowed to set the cookie. A response cannot set a cookie for all hosts of a top-level domain,
-    /// or for another host. A response over http cannot set a cookie that is marked as secure. Source of the rule: RFC 6265bis,
-    /// 5.7.
+    /// Returns whether a response is allowed to set the cookie. A response cannot set a cookie for all hosts of a top-level
+    /// domain, or for another host. A response over http cannot set a cookie that is marked as secure. Source of the rule: RFC
+    /// 6265bis, 5.7.
     ///
-    /// The list of public suffixes (for example `github.io`) is not used. So a page of one site below such a suffix can set cookies
-    /// for other sites below this suffix.
+    /// The list of public suffixes (for example `github.io`) is not used. So a page of one site below such a suffix can set
+    /// cookies for other sites below this suffix.
     private static func maySet(_ cookie: HTTPCookie, _ url: URL) -> Bool {
         let host = url.host?.lowercased() ?? ""
         let domain = domain(of: cookie)

@@ -2,13 +2,14 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// A body source that reads a stream until its end. A separate thread reads the stream, because a stream may block for a long time.
+/// A body source that reads a stream until its end. A separate thread reads the stream, because a stream may block for a long
+/// time.
 final class StreamSource: BodySource {
     /// The number of bytes that are read before the server needs them.
     private static let ahead = 256 << 10
 
-    /// The state that the source shares with the reading thread. The thread has no reference to the source, so that the source can
-    /// be released.
+    /// The state that the source shares with the reading thread. The thread has no reference to the source, so that the source
+    /// can be released.
     private final class Pipe: @unchecked Sendable {  // because the condition guards all mutable state
         let condition = NSCondition()
         var bytes = Data()

@@ -20,8 +20,8 @@ final class WebSocketExchange: Sendable {
         var wishes: [PendingCall] = []
         /// The callers that wait until a message is sent or a ping is confirmed.
         var waiting: [Int: Done] = [:]
-        /// The received messages. Messages are removed from the front of the array, because a slice would keep removed messages in
-        /// memory.
+        /// The received messages. Messages are removed from the front of the array, because a slice would keep removed messages
+        /// in memory.
         var arrived: [WebSocketMachine.Message] = []
         var receivers: [(number: Int, call: Receiver)] = []
         /// The error that all later calls receive.

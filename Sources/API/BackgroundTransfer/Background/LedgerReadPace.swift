@@ -1,0 +1,18 @@
+/// The limit for the rate at which a session reads the ledger. Each read locks the ledger for a short time, and many consecutive
+/// reads would block the agent. The first reads are not delayed, so that a single short transfer does not take longer.
+struct LedgerReadPace {
+    /// The average time between two reads, and the number of reads that are allowed without a pause.
+    private static let (interval, burst) = (Duration.seconds(0.03), 12.0)
+
+    /// The time that the reads so far would need at the average rate (the "theoretical arrival time" of the generic cell rate
+    /// algorithm).
+    private var paid: ContinuousClock.Instant?
+
+    mutating func add(_ look: ContinuousClock.Instant) { paid = max(paid ?? look, look) + Self.interval }
+
+    /// Returns the number of seconds until the next read.
+    func pause(before now: ContinuousClock.Instant) -> Double {
+        guard let paid else { return 0 }
+        return max(0, (now.duration(to: paid) - Self.interval * (Self.burst - 1)) / .seconds(1))
+    }
+}
