@@ -39,7 +39,7 @@ extension BackgroundSession {
         }
     }
 
-    /// The state of the report about transfers that ended before this process received their events.
+    /// The state of the report about ended transfers that this process did not begin.
     struct ReportingState {
         /// `true` if events were reported, and the delegate was not yet notified that all events were reported.
         var hasReported = false

@@ -4,8 +4,8 @@ struct LedgerReadPace {
     /// The average time between two reads, and the number of reads that are allowed without a pause.
     private static let (interval, burst) = (Duration.seconds(0.03), 12.0)
 
-    /// The time that the reads so far would need at the average rate (the "theoretical arrival time" of the generic cell rate
-    /// algorithm).
+    /// The instant at which all reads so far would end at the average rate (the "theoretical arrival time" of the generic cell
+    /// rate algorithm).
     private var paid: ContinuousClock.Instant?
 
     mutating func add(_ look: ContinuousClock.Instant) { paid = max(paid ?? look, look) + Self.interval }

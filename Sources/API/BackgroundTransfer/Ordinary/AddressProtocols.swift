@@ -1,9 +1,9 @@
 import Foundation
 import FoundationNetworking
 
-/// The protocols for addresses that need no network: `data:` and `file:`.
+/// The protocol classes for addresses that need no network: `data:` and `file:`.
 enum AddressProtocols {
-    /// The classes, which are tried after the classes of a configuration.
+    /// The classes. Sessions try these classes after the classes of the configuration.
     static let all: [AnyClass] = [DataAddressProtocol.self, FileAddressProtocol.self]
 }
 
@@ -27,16 +27,18 @@ final class DataAddressProtocol: URLProtocol {
 /// The content of a `data:` address. Source of the rule: RFC 2397.
 struct DataAddress: Equatable {
     var mediaType = "text/plain"
-    /// The charset as written in the address. The RFC's default for text is US-ASCII. As on iOS, this default is not reported.
+    /// The charset as written in the address, or `nil` if the address contains no charset. The RFC's default for text is
+    /// US-ASCII, but as on iOS the default is not reported.
     var charset: String?
     var bytes: Data
 
-    /// Returns `nil` if the comma is missing, or if the text is not valid base64 although the address declares base64.
+    /// Parses an address. Returns `nil` if the comma is missing, or if the address declares base64 and the text is not valid
+    /// base64.
     init?(_ address: String) {
         guard let comma = address.firstIndex(of: ","), let colon = address.firstIndex(of: ":"), colon < comma else { return nil }
         var words = address[address.index(after: colon)..<comma].split(separator: ";", omittingEmptySubsequences: false)
         let text = address[address.index(after: comma)...]
-        // A media type consists of two names with a slash between them. The values of parameters are tokens or quoted.
+        // A media type consists of two names with a slash between them. The value of a parameter is a token or a quoted text.
         guard !words.contains(where: { $0.contains("%") }) else { return nil }
         let isBase64 = words.last?.trimmingCharacters(in: .whitespaces).lowercased() == "base64"
         if isBase64 { words.removeLast() }
@@ -46,7 +48,7 @@ struct DataAddress: Equatable {
             }
             mediaType = String(type)
         }
-        // If a name occurs several times, the first value is used.
+        // If the address contains a parameter several times, the first value is used.
         let named = words.dropFirst().map { $0.split(separator: "=", maxSplits: 1) }.first {
             $0.count == 2 && $0[0].lowercased() == "charset"
         }
@@ -60,7 +62,7 @@ struct DataAddress: Equatable {
         bytes = decoded
     }
 
-    /// Returns the bytes of a text with escapes such as `%41`; `nil` if an escape is not valid.
+    /// Returns the bytes of a text with escapes such as `%41`, or `nil` if an escape is not valid.
     private static func unescaped(_ text: Substring) -> Data? {
         var bytes = Data()
         var rest = Array(text.utf8)[...]
@@ -81,7 +83,7 @@ struct DataAddress: Equatable {
 
 /// A protocol for `file:` addresses, which reads files for which this process has read permission.
 final class FileAddressProtocol: URLProtocol {
-    /// The number of bytes per read.
+    /// The maximum number of bytes of one read.
     private static let piece = 256 << 10
 
     override class func canInit(with request: URLRequest) -> Bool { request.url?.isFileURL == true }
@@ -103,7 +105,7 @@ final class FileAddressProtocol: URLProtocol {
         do {
             while let piece = try file.read(upToCount: Self.piece), !piece.isEmpty {
                 client?.urlProtocol(self, didLoad: piece)
-                // The file is read at the speed at which the app accepts the bytes.
+                // The next piece is read only if the app has room for more bytes.
                 if let load = client as? CustomLoad, !load.waitForRoom() { return }
             }
             client?.urlProtocolDidFinishLoading(self)

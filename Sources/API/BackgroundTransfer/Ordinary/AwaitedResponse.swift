@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A result that one Swift task awaits. Later results are ignored.
+/// A result that one Swift task awaits. Only the first result is used.
 final class AwaitedResponse: Sendable {
     private enum State {
         case open

@@ -2,8 +2,8 @@ import BackgroundRuntime
 import Dispatch
 import Synchronization
 
-/// The queue that stores the cookies of a session's responses, one response after another. A store may write a file for each
-/// cookie. The thread that all sessions share does not wait for these writes.
+/// The queue that stores the cookies of a session's responses, one response after another. A cookie store may write a file for
+/// each cookie. Because of the queue, the thread that all sessions share does not wait for these writes.
 final class CookieQueue: Sendable {
     private let queue = DispatchQueue(label: "session-cookies")
     /// The number of operations that are not complete.
@@ -24,7 +24,7 @@ final class CookieQueue: Sendable {
         }
     }
 
-    /// Calls `continueWork` when all earlier operations are complete. If no operation is pending, the call is made at once.
+    /// Calls `continueWork` when all earlier operations are complete. If no operation is pending, calls `continueWork` at once.
     func whenStored(_ continueWork: @escaping @Sendable () -> Void) {
         if pendingCount == 0 { continueWork() } else { store(continueWork) }
     }

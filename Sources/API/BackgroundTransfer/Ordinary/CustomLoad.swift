@@ -3,12 +3,13 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// The load of one response by a ``URLProtocol``. The protocol replaces the network and runs on a separate queue.
+/// The load of one response by a ``URLProtocol``. The protocol responds instead of the network, and its methods run on a separate
+/// queue.
 final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // because a mutex or the queue guards what changes
     private struct State {
         var isOver = false
         var received: Int64 = 0
-        /// The number of calls that the protocol has made. If the number does not change, the protocol was silent.
+        /// The number of calls that the protocol has made. If the number does not change during the timeout, the load ends.
         var words = 0
     }
 
@@ -19,7 +20,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
     private let limit: Int64?
     private let state = Mutex(State())
     private var loading: URLProtocol?
-    /// This semaphore is signalled when the receiver has room for more bytes, or does not need the rest of the response.
+    /// The semaphore that is signalled when the receiver has room for more bytes, or does not need the rest of the response.
     private let room = DispatchSemaphore(value: 0)
 
     /// - Parameter limit: the maximum number of bytes of a response.
@@ -38,8 +39,8 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
         }
     }
 
-    /// Ends the load with a timeout if the protocol is silent for longer than the request allows. A silent server has the same
-    /// effect.
+    /// Ends the load with a timeout if the protocol makes no call for longer than the request allows. A server that sends nothing
+    /// has the same effect.
     private func watchForSilence(within seconds: Double) {
         let words = state.withLock { $0.words }
         guard seconds > 0, seconds < 86_400 else { return }
@@ -78,8 +79,8 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
         room.signal()
         queue.async { [self] in
             loading?.stopLoading()
-            // The reference is removed, because the protocol also holds its client. Otherwise the two objects would never be
-            // released.
+            // The reference to the protocol is removed, because the protocol also has a reference to this object. Otherwise the
+            // two objects would never be released.
             loading = nil
         }
         run.ended(attempt, WireEnd(head: nil, failure: failure, bytesSent: 0, bytesReceived: received))
@@ -113,7 +114,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
             return state.received
         }
         if let limit, received > limit { return fail(URLError(.dataLengthExceedsMaximum)) }
-        // If the bytes were refused, the run has recorded the reason.
+        // If the run refused the bytes, the run has recorded the reason.
         if data.withUnsafeBytes({ !run.write($0) }) { return end(.stoppedByOwner) }
         run.moved(attempt, sent: 0, received: received)
     }
@@ -134,8 +135,8 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
 }
 
 extension URLError {
-    /// Creates a URL error for any error, because the errors of a session are URL errors. Another error becomes the underlying
-    /// error.
+    /// Creates a `URLError` for any error, because a session reports only URL errors. If the given error has another type, it
+    /// becomes the underlying error.
     init(bridging error: any Error) {
         if let error = error as? URLError {
             self = error

@@ -1,15 +1,15 @@
 import Foundation
 
-/// A call of the delegate.
+/// A delivery to the delegate: a call, or bytes of the response body.
 enum Delivery: Sendable {
     case call(@Sendable () -> Void)
     /// Bytes of the response body.
     case bytes(Data)
 
-    /// The approximate number of bytes of memory that a piece needs in addition to its data.
+    /// The approximate number of bytes of memory that a piece of data needs in addition to the data.
     static let costOfPiece = 64
 
-    /// The number of bytes that the delivery adds to the backlog of a body.
+    /// The number of bytes that the delivery adds to the backlog, which limits the stored bytes of a body.
     var cost: Int {
         switch self {
         case .call: 0
@@ -18,20 +18,20 @@ enum Delivery: Sendable {
     }
 }
 
-/// The delegate calls that have to wait, in their order. Calls wait while the delegate has not decided about the response
-/// headers, or while the task is suspended. Many small pieces of a body are joined.
+/// The delegate calls that have to wait, in order. Calls wait while the delegate has not decided about the response headers, or
+/// while the task is suspended. Many small pieces of a body are joined.
 struct DeferredDeliveries: Sendable {
-    /// The number of deliveries that are stored without being joined.
+    /// The maximum number of waiting deliveries before pieces of a body are joined.
     static let mostApart = 64
-    /// The number of bytes of a piece above which no bytes are added to it.
+    /// The size of a piece in bytes above which no more bytes are added to the piece.
     private static let longestPiece = 1 << 20
 
     /// `true` if the delegate was asked about the response headers, and has not decided.
     private(set) var isUndecided = false
     private(set) var isHeld = false
-    /// The deliveries after the response headers, until the decision.
+    /// The deliveries that wait for the delegate's decision about the response headers.
     private var unanswered: [Delivery] = []
-    /// The deliveries that are due as soon as the app resumes the task.
+    /// The deliveries that wait until the app resumes the task.
     private var withheld: [Delivery] = []
 
     /// Begins the wait for the delegate's decision. All later deliveries except the response headers wait.
@@ -39,9 +39,9 @@ struct DeferredDeliveries: Sendable {
 
     mutating func hold() { isHeld = true }
 
-    /// - Parameter isHead: `true` if the delivery is the call that asks for the decision. This call does not wait for the
-    ///   decision.
-    /// - Returns: whether the delivery is stored, and its cost in the backlog.
+    /// - Parameter isHead: `true` if the delivery is the call that asks the delegate for the decision. This call does not wait
+    ///   for the decision.
+    /// - Returns: whether the delivery has to wait, and its cost in the backlog.
     mutating func keep(_ delivery: Delivery, isHead: Bool = false) -> (isKept: Bool, cost: Int) {
         if isUndecided, !isHead { return (true, Self.add(delivery, to: &unanswered)) }
         if isHeld { return (true, Self.add(delivery, to: &withheld)) }

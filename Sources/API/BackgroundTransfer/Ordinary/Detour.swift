@@ -4,7 +4,7 @@ import TransferMachines
 
 /// The next step after a response that is not the final response.
 enum Detour: Sendable {
-    /// A redirect, with the proposed request.
+    /// A redirect. The value is the proposed request.
     case redirect(URLRequest)
     case challenge(AuthenticationDemand)
     /// The cached response is still valid.
@@ -13,7 +13,7 @@ enum Detour: Sendable {
     case refused(URLError)
 
     /// - Parameters:
-    ///   - order: the request that was sent.
+    ///   - order: the request in the form in which it was sent.
     ///   - request: the app's request from which `order` was made.
     static func read(_ head: ResponseHead, _ order: WireOrder, _ request: URLRequest, challenges: Int) -> Detour? {
         do {
@@ -29,7 +29,7 @@ enum Detour: Sendable {
         return nil
     }
 
-    /// Returns the app's request, changed for the redirect. The body is kept if the method is kept.
+    /// Returns the app's request with the changes that a redirect requires. If the method does not change, the body is kept.
     private static func proposed(
         _ url: URL, _ method: String, _ headers: [HeaderField], _ order: WireOrder, _ request: URLRequest
     ) -> URLRequest {
@@ -41,22 +41,22 @@ enum Detour: Sendable {
     }
 }
 
-/// The body of a redirect or challenge. If the delegate does not follow the redirect or provides no credential, this body is the
-/// task's response body.
+/// The body of a redirect or challenge. If the delegate does not follow the redirect, or provides no credential, this body
+/// becomes the body of the task's response.
 struct DetourBody: Sendable {
-    /// The maximum number of stored bytes. Such bodies are usually short.
+    /// The maximum number of stored bytes. The body of a redirect or challenge is usually short.
     private static let limit = 4 << 20
-    /// The limits in bytes and time for a body that is probably not needed. After a complete body the connection can be used
-    /// again.
+    /// The limits in bytes and time for receiving a body that is probably not needed. If the body is received completely, the
+    /// connection can be used again.
     private static let unwanted = (bytes: 64 << 10, time: Duration.seconds(2))
 
     private let began = ContinuousClock.now
 
-    /// `nil` if the body is longer than the limit.
+    /// The bytes of the body, or `nil` if the body is longer than the limit.
     private(set) var data: Data? = Data()
 
-    /// - Parameter mayBeAnswer: `true` if a delegate may refuse to follow. In this case the body is the response. Otherwise the
-    ///   body is not used.
+    /// - Parameter mayBeAnswer: `true` if a delegate may refuse to follow the redirect. In this case the app receives the body.
+    ///   Otherwise the body is not used.
     func isWanted(mayBeAnswer: Bool) -> Bool {
         guard let count = data?.count else { return false }
         return mayBeAnswer || count <= Self.unwanted.bytes && began.duration(to: .now) <= Self.unwanted.time

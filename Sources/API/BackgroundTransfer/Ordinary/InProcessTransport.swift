@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// A replacement for the network, used by the ordinary sessions of an app on a test host.
+/// A simulated network for the ordinary sessions of an app on a test host.
 package protocol TestWire: Sendable {
     /// - Parameter launch: the launch whose process makes the request, or `nil` for the test itself.
     func start(
@@ -40,13 +40,14 @@ package final class InProcessTransport: Sendable {
     }
 
     /// - Parameters:
-    ///   - isOnTestHost: whether the calling work is known to be part of the test host's test.
-    ///   - handler: called on the engine's thread.
+    ///   - isOnTestHost: `true` if the caller belongs to the test of the test host.
+    ///   - handler: a closure that receives the events. It is called on the transport's thread.
     func start(
         _ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink, launch: Int64?,
         isOnTestHost: Bool, handler: @escaping @Sendable (TransportEvent) -> Void
     ) {
-        // Another test of this process may have its own server on loopback. All other addresses use the test's network.
+        // Another test of this process may have a server on a loopback address. All other addresses use the simulated network of
+        // the test.
         if let testHost, isOnTestHost || !Self.isLoopback(URL(string: request.url)) {
             return testHost.start(attempt, request, source: source, sink: sink, launch: launch, handler: handler)
         }
@@ -107,15 +108,15 @@ final class DataSource: BodySource {
     }
 }
 
-/// A body source that reads a file, up to the size that the file had when it was opened.
+/// A body source that reads a file, up to the size that the file had when the source was created.
 final class FileSource: BodySource {
     private let handle: FileHandle
     let byteCount: Int64
 
-    /// Returns `nil` if the path is not a readable file.
+    /// Opens a file. Returns `nil` if the path is not the path of a readable file.
     init?(_ file: URL) {
         var information = stat()
-        // Without `O_NONBLOCK`, opening a pipe would wait for its other end.
+        // Without `O_NONBLOCK`, opening a pipe would wait until another process opens the pipe.
         let descriptor = open(file.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)

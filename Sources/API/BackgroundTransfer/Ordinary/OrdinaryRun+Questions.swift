@@ -3,7 +3,7 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-// The questions to the delegate during a task: redirects and credentials.
+// The decisions that the delegate makes during a task: redirects and credentials.
 extension OrdinaryRun {
     // MARK: Redirects
 
@@ -22,7 +22,7 @@ extension OrdinaryRun {
             state.withLock { $0.waitsForDelegate = false }
             if let chosen { follow(chosen, proposed) } else { acceptDetour() }
         }
-        // If a server redirects to a file of this machine, the task fails, and the delegate is not asked.
+        // If a server redirects to a file of this machine or to a `data:` address, the task fails, and the delegate is not asked.
         let scheme = proposed.url?.scheme?.lowercased()
         if scheme == "file" || scheme == "data", scheme != response?.url?.scheme?.lowercased() {
             return finish(URLError(.unsupportedURL).concerning(proposed.url))
@@ -36,8 +36,8 @@ extension OrdinaryRun {
         }
     }
 
-    /// Sends the request unchanged. The headers of the configuration are not added, because another host must not receive secrets
-    /// in these headers.
+    /// Sends the chosen request unchanged. The headers of the configuration are not added, because these headers may contain
+    /// secrets that another server must not receive.
     private func follow(_ request: URLRequest, _ proposed: URLRequest) {
         do {
             let bare = URLSessionConfiguration.bare
@@ -50,9 +50,10 @@ extension OrdinaryRun {
                 }
                 let isSameServer = Self.origin(state.order?.url) == Self.origin(next?.url)
                 (state.request, state.order) = (request, next)
-                // The stored bytes and their validator are kept, whatever the address of the next request is.
+                // The received bytes of the download and the validator are kept, even if the next request has another address.
                 if state.file != nil { state.machine = next.map { machine($0, state.machine?.partial) } }
-                // The credential and the challenges belong to the first server. Another server may require a credential again.
+                // The credential and the number of challenges belong to the first server. Another server may require another
+                // credential.
                 if !isSameServer { (state.credential, state.challenges) = (nil, 0) }
             }
             attempt()
@@ -88,7 +89,7 @@ extension OrdinaryRun {
             }
             attempt()
         }
-        // The stored credential is tried once, because it may be old.
+        // The stored credential is tried only once, because the server may not accept it any more.
         let proposed = failures == 0 ? known.flatMap { known in known.user.map { ($0, known.password ?? "") } } : nil
         let first = FirstDecision()
         let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = { [self] disposition, credential in
@@ -113,7 +114,8 @@ extension OrdinaryRun {
         }
     }
 
-    /// Passes the challenge of a protocol of the app to the delegate, and the delegate's decision to the challenge's sender.
+    /// Passes a challenge of the app's protocol class to the delegate, and passes the delegate's decision to the challenge's
+    /// sender.
     func forward(_ challenge: URLAuthenticationChallenge) {
         let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = { disposition, credential in
             switch disposition {
@@ -138,7 +140,8 @@ extension OrdinaryRun {
 }
 
 extension URLCredentialStorage {
-    /// Returns the stored protection space with equal properties. Foundation's store finds credentials only with the same object.
+    /// Returns the stored protection space with equal properties, because Foundation's store finds credentials only if the caller
+    /// passes the same object.
     fileprivate func space(like space: URLProtectionSpace) -> URLProtectionSpace? {
         allCredentials.keys.first { known in
             (known.host, known.port, known.protocol, known.realm, known.authenticationMethod)
@@ -147,8 +150,8 @@ extension URLCredentialStorage {
     }
 }
 
-/// A challenge sender without effect. `URLAuthenticationChallenge` requires a sender, but challenges are decided in their
-/// completion handlers.
+/// A challenge sender that does nothing. `URLAuthenticationChallenge` requires a sender, but the delegate passes the decision to
+/// a completion handler.
 private final class ChallengeSender: NSObject, URLAuthenticationChallengeSender {
     func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
     func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
@@ -157,7 +160,7 @@ private final class ChallengeSender: NSObject, URLAuthenticationChallengeSender 
     func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
 }
 
-/// A guard that accepts only the first answer to one question.
+/// A flag that accepts only the delegate's first decision about one question.
 final class FirstDecision: Sendable {
     private let isAnswered = Mutex(false)
 

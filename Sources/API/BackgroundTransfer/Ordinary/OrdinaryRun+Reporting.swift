@@ -4,7 +4,7 @@ import TransferMachines
 
 // The calls of the delegate, and the end of a task.
 extension OrdinaryRun {
-    /// Calls the delegate on its queue, in order.
+    /// Calls the delegate on the delegate's queue, in the order of these calls.
     func callDelegate<Hearer>(_ kind: Hearer.Type, _ body: @escaping @Sendable (URLSession, Hearer) -> Void) {
         guard let hearer = task.receiver(as: kind, or: engine.delegate) else { return }
         nonisolated(unsafe) let delegate = hearer
@@ -36,12 +36,12 @@ extension OrdinaryRun {
                 self.openGate()
             }
         }
-        // Deliveries that arrive before the decision wait for the decision.
+        // Deliveries that come before the delegate's decision have to wait for the decision.
         state.withLock { $0.deferred.waitForDecision() }
         engine.cookies.whenStored { self.post(isHead: true, ask) }
     }
 
-    /// Ends the task. Bytes that still arrive are ignored.
+    /// Ends the task with an error. Bytes that still arrive are ignored.
     private func refuse(_ error: URLError) {
         let attempt = state.withLock { state in
             (state.body, state.copy) = (.rejected, nil)
@@ -51,8 +51,8 @@ extension OrdinaryRun {
         if let attempt { stop(attempt) }
     }
 
-    /// Writes all remaining bytes of the data task to a file. Bytes that wait for the delegate's decision are delivered after the
-    /// decision, so these bytes are also written to the file.
+    /// Converts a data task to a download: all bytes of the body are written to a file. Bytes that arrived before the delegate's
+    /// decision are also written to the file, because these bytes wait for the decision.
     private func becomeDownload(_ dataTask: URLSessionDataTask) {
         guard let request = dataTask.originalRequest, let file = try? PartFile() else {
             return refuse(URLError(.cannotCreateFile))
@@ -64,7 +64,7 @@ extension OrdinaryRun {
                 old.description, old.priority, old.delegate, old.currentRequest
             )
         }
-        // If the task was cancelled before the decision, the data task ends.
+        // If the app cancelled the task before the decision, the task does not become a download.
         let isWanted = state.withLock { state in
             if !state.wasCancelled { state.becomes = file }
             return !state.wasCancelled
@@ -75,19 +75,19 @@ extension OrdinaryRun {
         dataTask.facts.withLock { ($0.isCompleted, $0.last) = (true, TaskStatus(state: .completed)) }
         guard let hearer = dataTask.receiver(as: (any URLSessionDataDelegate).self, or: engine.delegate) else { return }
         nonisolated(unsafe) let delegate = hearer
-        // This call is made before the deliveries that wait for the decision.
+        // This call is made before the waiting deliveries.
         dataTask.session.onDelegateQueue {
             delegate.urlSession(dataTask.session, dataTask: dataTask, didBecome: download)
         }
     }
 
-    /// Passes bytes of a body to the reader or the delegate.
+    /// Passes bytes of a body to the app's reader (``URLSession/bytes(for:delegate:)``) or to the delegate.
     func deliverBytes(_ data: Data) {
         if let feed = task.facts.withLock({ $0.feed }) { return feed.receive(data) }
         post(.bytes(data))
     }
 
-    /// Passes bytes of a body to the delegate or to a file, on the delegate's queue.
+    /// Passes bytes of a body to the delegate, or writes them to a file. Called on the delegate's queue.
     func deliver(_ data: Data, cost: Int) {
         let isWanted = state.withLock { state in
             if let file = state.becomes, !data.withUnsafeBytes({ file.write($0) }) {
@@ -138,7 +138,7 @@ extension OrdinaryRun {
         }
     }
 
-    /// Records an attempt, or a cached response, that has ended.
+    /// Records the metrics of an ended attempt or of a cached response.
     func recordTransaction(_ timing: WireTiming?, response: URLResponse?, from type: URLSessionTaskMetrics.ResourceFetchType) {
         state.withLock { state in
             guard let request = state.request else { return }
@@ -178,7 +178,7 @@ extension OrdinaryRun {
         }
         if final == nil { task.progress.totalUnitCount = max(task.progress.totalUnitCount, task.progress.completedUnitCount) }
         if final == nil { offerToCache(ended) }
-        // The load of a protocol is cancelled, because it is not needed any more.
+        // The load of a protocol class is cancelled, because its response is not needed any more.
         ended.load?.cancel()
         let session = task.session
         let sessionDelegate = HeldDelegate(engine.delegate)
@@ -195,7 +195,8 @@ extension OrdinaryRun {
         _ ended: State, _ error: URLError?, _ sessionDelegate: (any URLSessionDelegate)?, _ session: URLSession
     ) {
         let delegate = task.receiver(or: sessionDelegate)
-        // The delegate refused the response after all bytes had arrived, or the file of a new download could not be written.
+        // An error is also possible at this late time: the delegate refused the response after all bytes had arrived, or the file
+        // of a new download could not be written.
         let late = state.withLock { state -> URLError? in
             if case .rejected = state.body { return URLError(.cancelled).concerning(ended.request?.url) }
             if state.becomes != nil, case .refused(let error) = state.detour { return error.concerning(ended.request?.url) }
@@ -211,7 +212,7 @@ extension OrdinaryRun {
         }
         guard isFirst else { return }
         state.withLock { $0.end = nil }
-        // The task is removed from the list before its end is reported.
+        // The task is removed from the session's list before the end is reported.
         engine.forget(task)
         if let completion {
             delegate?.urlSession(session, task: task, didFinishCollecting: metrics(ended))
@@ -226,7 +227,7 @@ extension OrdinaryRun {
             delegate?.urlSession(session, task: task, didFinishCollecting: metrics(ended))
             delegate?.urlSession(session, task: task, didCompleteWithError: error)
         }
-        // The file is removed, unless resume data needs it.
+        // The file is removed if no resume data refers to it.
         if error?.userInfo[NSURLSessionDownloadTaskResumeData] == nil { file?.remove() }
         engine.ended(task)
         setCounted(false)
@@ -239,8 +240,8 @@ extension OrdinaryRun {
     }
 
     private func resumeData(_ ended: State) -> Data? {
-        // The resume data has the app's own request. The server can repeat its redirects, and other servers must not receive the
-        // configuration's secrets.
+        // The resume data contains the app's own request and not the request after a redirect. The server can repeat the
+        // redirect, and other servers must not receive secrets of the configuration.
         guard let file = ended.file, let order = ended.firstOrder, let held = ended.heldPart else { return nil }
         return ResumeData(token: file.token, order: order, partial: held, taskDescription: task.taskDescription).data
     }
@@ -258,8 +259,8 @@ extension OrdinaryRun {
             let proposal = cache.proposal(
                 response, head, data, headers: ended.sentHeaders, received: ended.runtime.now)
         else { return }
-        // A delegate is asked about the cache, and a completion handler is not asked. The response is stored on the delegate's
-        // queue, because the disk may be slow. This is done before the end is reported.
+        // A delegate can decide about the cached response. A task with a completion handler stores the proposed response. The
+        // response is stored on the delegate's queue, because the disk may be slow, and before the end is reported.
         guard isStreaming, let hearer = task.receiver(as: (any URLSessionDataDelegate).self, or: engine.delegate) else {
             return post { cache.store(proposal, for: request) }
         }

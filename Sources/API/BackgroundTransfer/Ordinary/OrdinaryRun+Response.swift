@@ -2,11 +2,11 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-// The sent body, the received response, and the meaning of an attempt's end.
+// The request body, the received response, and the handling of an attempt's end.
 extension OrdinaryRun: BodySink {
     // MARK: The request's body
 
-    /// Finds the request body and passes it to `continueWork`. A stream may be requested from the delegate.
+    /// Passes the request body to `continueWork`. If the body is a stream, the delegate may have to provide the stream first.
     func withBody(
         _ attempt: AttemptID, _ request: URLRequest, _ order: WireOrder,
         _ continueWork: @escaping @Sendable ((any BodySource)?) -> Void
@@ -126,7 +126,7 @@ extension OrdinaryRun: BodySink {
         engine.cookies.store { cookies.store(head, from: url, of: request, now: now) }
     }
 
-    /// Receives the response of a protocol.
+    /// Receives the response of a protocol class.
     func receive(_ response: URLResponse, of attempt: AttemptID) {
         let isAwaited = state.withLock { state in
             guard state.attempt == attempt else { return false }
@@ -139,11 +139,11 @@ extension OrdinaryRun: BodySink {
         if isAwaited { deliverResponse(response) }
     }
 
-    /// `true` if the bytes are passed to a delegate or a reader as they arrive.
+    /// `true` if the delegate or the app's reader receives the bytes as they arrive.
     var isStreaming: Bool { original is URLSessionDataTask && original.facts.withLock { $0.completion == nil } }
 
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        // Empty data is ignored, because a protocol of the app may report it.
+        // Empty data is ignored, because a protocol class of the app may report empty data.
         guard !bytes.isEmpty else { return true }
         let limit = Self.memoryLimit(configuration)
         let isStreaming = isStreaming
@@ -164,7 +164,7 @@ extension OrdinaryRun: BodySink {
             }
             state.status.bytesReceived += Int64(bytes.count)
             if isStreaming {
-                // A compressed response cannot be stopped, because libcurl would keep the decoded bytes.
+                // A compressed response cannot be paused, because libcurl would store the decoded bytes in memory.
                 guard state.backlog + feedCount <= Self.longestBacklog else {
                     state.detour = .refused(URLError(.dataLengthExceedsMaximum))
                     return (false, nil, nil)
@@ -179,14 +179,14 @@ extension OrdinaryRun: BodySink {
             if !fits { state.detour = .refused(URLError(.dataLengthExceedsMaximum)) }
             return (fits, nil, nil)
         }
-        // The redirect or challenge is already known, so the body is probably not needed. If the body is too long or too slow,
-        // the rest is skipped.
+        // The response is a redirect or a challenge, so the body is probably not needed. If the body is too long or too slow, the
+        // rest is skipped.
         if let detour = piece.detour { return detour.isWanted(mayBeAnswer: task.receiver(or: engine.delegate) != nil) }
         if let data = piece.data { deliverBytes(data) }
         return piece.isTaken
     }
 
-    /// Records that the response of a protocol is a redirect or an error.
+    /// Records that the response of a protocol class is a redirect or an error.
     func recordDetour(_ detour: Detour, response: URLResponse?, of attempt: AttemptID) {
         state.withLock { state in
             guard state.attempt == attempt else { return }
@@ -207,7 +207,7 @@ extension OrdinaryRun: BodySink {
 
     // MARK: The end of an attempt
 
-    /// Returns `false` if the attempt is not the current attempt.
+    /// Marks an attempt as ended. Returns `false` if the attempt is not the current attempt.
     private func isCurrent(_ attempt: AttemptID) -> Bool {
         state.withLock { state in
             guard state.attempt == attempt, !state.isOver else { return false }
@@ -216,7 +216,7 @@ extension OrdinaryRun: BodySink {
         }
     }
 
-    /// Ends an attempt that has not begun.
+    /// Ends the task if an attempt cannot begin.
     func fail(_ attempt: AttemptID, _ error: URLError) { if isCurrent(attempt) { finish(error) } }
 
     func ended(_ attempt: AttemptID, _ end: WireEnd) {
@@ -230,7 +230,7 @@ extension OrdinaryRun: BodySink {
         if isCancelled { return finish(URLError(.cancelled)) }
         if isHeld || shouldContinue {
             state.withLock { state in
-                // The next attempt continues after the bytes of the partial file.
+                // The next attempt requests only the bytes after the partial file.
                 guard let order = state.order, state.file != nil else { return }
                 state.machine = machine(order, state.heldPart)
             }
@@ -252,8 +252,8 @@ extension OrdinaryRun: BodySink {
         finish(nil)
     }
 
-    /// Returns whether a download with an unknown content coding is requested again and stored without decoding. Such a download
-    /// is requested again only once.
+    /// Returns whether a download must be requested again and stored without decoding, because the content coding is unknown. A
+    /// download is requested again only once for this reason.
     private func requestsRawBody(_ head: ResponseHead?) -> Bool {
         guard let coding = head?.contentCoding, !ContentCoding.known.contains(coding) else { return false }
         return state.withLock { state in
@@ -292,7 +292,8 @@ extension OrdinaryRun: BodySink {
         if isStreaming, !data.isEmpty { deliverBytes(data) }
     }
 
-    /// Makes the redirect or challenge the task's response, because the delegate did not follow it.
+    /// Uses the redirect or challenge as the task's response, because the delegate did not follow the redirect or provided no
+    /// credential.
     func acceptDetour() {
         let (isWanted, taken) = state.withLock { state -> (Bool, (URLResponse?, Data?)) in
             // The phase is checked, because the delegate may also have cancelled the task.
@@ -308,7 +309,7 @@ extension OrdinaryRun: BodySink {
         finish(nil)
     }
 
-    /// Returns whether the task waits for a network, because the server cannot be reached and the configuration demands to wait.
+    /// Returns whether the task waits for a network, because the server cannot be reached and `waitsForConnectivity` is set.
     private func waits(for failure: WireFailure) -> Bool {
         guard configuration.waitsForConnectivity, TransferTrouble(failure).isWaitingForNetwork else { return false }
         let isFirst = state.withLock { state in
@@ -322,15 +323,15 @@ extension OrdinaryRun: BodySink {
         return true
     }
 
-    /// Ends a download attempt. If a partial response does not fit, the file is requested again from the start, up to a limit of
-    /// attempts. The caller handles all other errors.
+    /// Ends a download attempt. If a partial response does not match the partial file, the complete file is requested again, up
+    /// to a limit of attempts. The caller handles all other errors.
     private func endDownload(_ end: WireEnd) {
         let command = state.withLock { state in state.endAttempt(end) }
         switch command {
         case .finish, nil: finish(nil)
         case .restart where state.withLock({ $0.attempts < 5 }): attempt()
         case .retry(_, let trouble), .restart(_, let trouble), .fail(let trouble):
-            // A response with a status that requests a later retry is also delivered to the app.
+            // A response with a status that asks for a later retry (for example 503) is also delivered to the app.
             if trouble.status != nil, end.head != nil, end.failure == nil {
                 state.withLock { $0.file?.truncate() }
                 return finish(nil)

@@ -3,20 +3,20 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-// The state of a task. This state is changed only under the run's lock.
+// The state of a run. Only code that holds the run's lock changes the state.
 extension OrdinaryRun {
     typealias Call = @Sendable () -> Void
 
     enum Phase {
         case active
         case cancelling
-        /// The end is known. The report of the end may still be delayed, unless the task was cancelled.
+        /// The result of the task is known. The report of the end may still be delayed, unless the task was cancelled.
         case over(wasCancelled: Bool)
     }
 
     enum Body {
         case wanted
-        /// The download machine needs no body of this response.
+        /// The download machine does not need the body of this response.
         case unwanted
         /// The delegate refused the response after its headers.
         case rejected
@@ -30,37 +30,37 @@ extension OrdinaryRun {
         /// The task's first request, before any redirect. Resume data uses this request.
         var firstOrder: WireOrder?
         var attempt: AttemptID?
-        /// `true` if the transport or a protocol has started the attempt. Before that, the body may be requested from the
-        /// delegate.
+        /// `true` if the transport or a protocol class has started the attempt. Before the start, the delegate may have to
+        /// provide the body.
         var isUnderWay = false
-        /// `true` if the end was passed to the delegate's queue, or its report is delayed. No other call follows the end.
+        /// `true` if the call that reports the end is on the delegate's queue or is waiting. No other call follows.
         var isEndPosted = false
-        /// The number of bytes of a download that was reported to its delegate.
+        /// The number of received bytes that the download's delegate was last notified about.
         var reportedReceived: Int64 = 0
-        /// Reports the end once. The report may be delayed.
+        /// A closure that reports the end. It is called once, and the call may be delayed.
         var end: (@Sendable (URLError?) -> Void)?
-        /// `true` if a redirect or challenge was not followed, so that the response is not stored in the cache.
+        /// `true` if a redirect or challenge is the final response. Such a response is not stored in the cache.
         var isDetourTheAnswer = false
-        /// `true` if the content coding is not known, so that the bytes are stored without decoding.
+        /// `true` if the bytes are stored without decoding, because the content coding is unknown.
         var isStoredRaw = false
-        /// The load that responds instead of the network.
+        /// The load of a protocol class that responds instead of the network.
         var load: CustomLoad?
         var attempts = 0
-        /// `true` if the process does not end before this run ends.
+        /// `true` if the process waits for the end of this run before it exits.
         var isCounted = false
         var status = TaskStatus(state: .running)
         var machine: DownloadMachine?
         var file: PartFile?
-        /// The file of a data task that became a download. Bytes are written to this file at the time at which they would be
-        /// reported.
+        /// The file of a data task that became a download. Bytes are written to this file instead of being passed to the
+        /// delegate.
         var becomes: PartFile?
         var head: ResponseHead?
         var data = Data()
-        /// The copy of the response for the cache, if the response is reported in pieces.
+        /// The copy of the response body for the cache, if the delegate receives the body in pieces.
         var copy: Data?
         /// The maximum number of bytes of the copy.
         var copyLimit = 0
-        /// The cached response, while the server is asked whether it is still valid.
+        /// The cached response, while the server checks whether the cached response is still valid.
         var asksAbout: CachedResponse?
         /// The headers that the current attempt sent to the server.
         var sentHeaders: [HeaderField] = []
@@ -68,22 +68,22 @@ extension OrdinaryRun {
         var isStreamUsed = false
         var detour: Detour?
         var detourBody = DetourBody()
-        /// `true` if a redirect changed the method (for example from POST to GET) or the body, so that the upload's body is not
-        /// sent again.
+        /// `true` if the upload's body must not be sent again, because a redirect changed the method (for example from POST to
+        /// GET) or the body.
         var dropsBody = false
-        /// `true` while the app is asked about a redirect or a credential. The next attempt begins only after the app's decision.
+        /// `true` while the delegate decides about a redirect or a credential. The next attempt begins after the decision.
         var waitsForDelegate = false
         var redirects = 0
         var challenges = 0
         var credential: WireCredential?
         var phase = Phase.active
-        /// The calls that the delegate receives later.
+        /// The calls of the delegate that have to wait.
         var deferred = DeferredDeliveries()
         var body = Body.wanted
-        /// The number of bytes that were not passed to the delegate yet, and the cost of their pieces.
+        /// The number of bytes that were not passed to the delegate yet, plus the memory cost of each piece.
         var backlog = 0
         var partContinuations: [CheckedContinuation<Data?, Never>] = []
-        /// The runtime at the start of the task. A task that continues after its test keeps the clock with which it began.
+        /// The runtime at the start of the task. A task that continues after the end of a test keeps the clock of the test.
         let runtime = AppRuntime.shared
         /// The runtime whose clock determines the age of cookies and cached responses.
         let storesRuntime = AppRuntime.ofWork
@@ -99,7 +99,7 @@ extension OrdinaryRun {
 
         var isOver: Bool { if case .over = phase { true } else { false } }
 
-        /// `true` if the task was cancelled, so that the end is reported at once.
+        /// `true` if the app cancelled the task. In this case the end is reported at once.
         var wasCancelled: Bool {
             switch phase {
             case .active: false
@@ -123,14 +123,14 @@ extension OrdinaryRun {
 }
 
 extension OrdinaryRun.State {
-    /// Returns whether the attempt can start, because it was not stopped during its preparation.
+    /// Returns whether the attempt can start. An attempt can be stopped while it is being prepared.
     func mayBegin(_ attempt: AttemptID) -> Bool { self.attempt == attempt && !isUnderWay && canContinueWork }
 
-    /// `true` if the task is active. A download must also not be suspended.
+    /// `true` if the task is active and is not a suspended download.
     var canContinueWork: Bool { if case .active = phase { !isHeld || file == nil } else { false } }
 
-    /// Ends an attempt that is being prepared and was not passed to the transport yet. Returns `true` if no attempt has to be
-    /// stopped.
+    /// Ends an attempt that was not passed to the transport yet. Returns `true` if the transport does not have to stop an
+    /// attempt.
     mutating func cancelPreparation() -> Bool {
         guard attempt != nil, !isUnderWay else { return attempt == nil }
         attempt = nil
@@ -144,7 +144,8 @@ extension OrdinaryRun.State {
         return partial.isResumable ? partial : nil
     }
 
-    /// Passes the end of an attempt and the number of bytes on disk to the machine, and returns the machine's command.
+    /// Passes the end of an attempt and the length of the partial file to the download machine, and returns the machine's
+    /// command.
     @discardableResult
     mutating func endAttempt(_ end: WireEnd) -> DownloadCommand? {
         guard let file else { return nil }

@@ -4,8 +4,8 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// The work of a resumed task of an ordinary session: the attempts, the redirects and the challenges. The transport's thread
-/// calls the run. The delegate is called on the delegate's queue.
+/// The work of a resumed task of an ordinary session: the attempts, the redirects and the challenges. The transport calls the run
+/// on the transport's thread, and the run calls the delegate on the delegate's queue.
 final class OrdinaryRun: TaskRun {
     let engine: OrdinarySession
     let state = Mutex(State())
@@ -13,21 +13,21 @@ final class OrdinaryRun: TaskRun {
     let original: URLSessionTask
     /// The current task of the run, because a data task may become a download.
     private let owner: Mutex<URLSessionTask>
-    /// The transport at the start of the task. The transport is stored, because a task that continues after its test must not use
-    /// another network.
+    /// The transport at the start of the task. The transport is stored, because a task that continues after the end of a test
+    /// must not use another network.
     private let transport = InProcessTransport.shared
     private let number: Int64
     /// The launch that began the task.
     private let launch = LaunchContext.currentNumber
-    /// Counts the runs for which this launch, or this process, continues to run.
+    /// The counter of the runs that this launch, or this process, waits for before the process exits.
     private let counter = ActiveTransfers.current.ordinary
     private let isOnTestHost = AppRuntime.isOnTestHost
 
-    /// The maximum number of bytes of a response in memory, for a handler or an await.
+    /// The maximum number of bytes of a response that is stored in memory for a completion handler or an await.
     private static let memoryLimit: Int64 = 256 << 20
-    /// The number of bytes that wait for a delegate, above which the server has to wait.
+    /// The maximum number of bytes that wait for the delegate. If more bytes wait, the server has to wait.
     static let backlogLimit = 1 << 20
-    /// The number of waiting bytes above which a response that cannot be stopped fails.
+    /// The maximum number of waiting bytes of a response that cannot be paused. If more bytes wait, the task fails.
     static let longestBacklog = 256 << 20
 
     init(_ task: URLSessionTask, _ engine: OrdinarySession) {
@@ -42,7 +42,7 @@ final class OrdinaryRun: TaskRun {
     var status: TaskStatus { state.withLock { $0.status } }
     let configuration: URLSessionConfiguration
 
-    /// Gives the run to another task.
+    /// Replaces the task of the run.
     func pass(to task: URLSessionTask) { owner.withLock { $0 = task } }
 
     // MARK: Beginning
@@ -62,7 +62,7 @@ final class OrdinaryRun: TaskRun {
         attempt()
     }
 
-    /// Counts this run for its launch, from a resume to a suspend or until its end was delivered.
+    /// Counts this run in ``counter`` from a resume until a suspend, or until the end was delivered.
     func setCounted(_ isCounted: Bool) {
         let ends = state.withLock { state in
             if isCounted, !state.isCounted { counter.enter() }
@@ -99,12 +99,12 @@ final class OrdinaryRun: TaskRun {
         }
     }
 
-    /// Returns the request to send, or `nil` if a protocol responds.
+    /// Returns the request to send, or `nil` if a protocol class responds.
     ///
     /// - Parameter adding: the configuration. The request receives each value of the configuration that it does not contain.
     func order(of request: URLRequest, adding configuration: URLSessionConfiguration) throws -> WireOrder? {
         if try engine.protocolClass(for: request, task) != nil { return nil }
-        // The default method of an upload is PUT. A redirect has an explicit method.
+        // The default method of an upload is PUT. The request after a redirect always has an explicit method.
         let isUpload = task is URLSessionUploadTask && state.withLock { $0.redirects == 0 }
         return try WireOrder(request, configuration, defaultMethod: isUpload ? "PUT" : "GET", streams: true)
     }
@@ -121,7 +121,7 @@ final class OrdinaryRun: TaskRun {
         !configuration.keepsCoding && ContentCoding.isDecoded(inResponseTo: order.headers)
     }
 
-    /// Begins one request. This method is also called after a redirect about which the delegate has decided.
+    /// Begins an attempt. This method is also called after the delegate has decided about a redirect.
     func attempt() {
         let begun = state.withLock { state -> (AttemptID, URLRequest, WireOrder?)? in
             guard let request = state.request, state.attempt == nil, !state.waitsForDelegate, case .active = state.phase,
@@ -162,8 +162,8 @@ final class OrdinaryRun: TaskRun {
         load.begin(kind, asSeenByProtocol(request), idleTimeout: WireOrder.idleTimeout(request, configuration))
     }
 
-    /// Returns the request for a protocol, as on iOS: with the configuration's headers, which are only for the first server, and
-    /// with the body as a stream.
+    /// Returns the request that a protocol class receives. As on iOS, the body is a stream. The configuration's headers are added
+    /// only before the first redirect, because they are for the first server.
     private func asSeenByProtocol(_ request: URLRequest) -> URLRequest {
         var seen = request
         let (redirects, dropsBody) = state.withLock { ($0.redirects, $0.dropsBody) }
@@ -180,7 +180,7 @@ final class OrdinaryRun: TaskRun {
         return seen
     }
 
-    /// Sends the request after the cookies of earlier responses are stored.
+    /// Sends the request when the cookies of earlier responses are stored.
     private func sendLater(
         _ attempt: AttemptID, _ request: URLRequest, _ order: WireOrder, _ added: [HeaderField], _ source: (any BodySource)?
     ) { engine.cookies.whenStored { self.send(attempt, request, order, added, source) } }
@@ -189,7 +189,8 @@ final class OrdinaryRun: TaskRun {
         _ attempt: AttemptID, _ request: URLRequest, _ order: WireOrder, _ added: [HeaderField], _ source: (any BodySource)?
     ) {
         let begun = state.withLock { state -> WireRequest? in
-            // The body may have been slow, so the task may have been cancelled or suspended, or may have ended.
+            // The delegate may have needed a long time to provide the body, so the task may have been cancelled or suspended, or
+            // may have ended.
             guard state.mayBegin(attempt) else { return nil }
             state.isUnderWay = true
             var wire = state.machine?.begin() ?? WireRequest(method: order.method, url: order.url)
@@ -229,14 +230,15 @@ final class OrdinaryRun: TaskRun {
             case .ended(let attempt, let end): engine.cookies.whenStored { self.ended(attempt, end) }
             }
         }
-        // If the task was stopped between these steps, the transport had no transfer to stop. So the transfer is stopped now.
+        // If the task was stopped after the check above and before the start, the transport had no transfer to stop. So the
+        // transfer is stopped now.
         if state.withLock({ $0.attempt == attempt && !$0.canContinueWork }) { transport.cancel(attempt) }
     }
 
     /// The headers that the machine adds to the app's headers.
     private static let own: Set<String> = ["Range", "If-Range", "Accept-Encoding"]
 
-    /// Continues the transfer, whether a server or a protocol responds.
+    /// Continues a transfer that waited, for a response of a server or of a protocol class.
     func continueWork() {
         let (attempt, load) = state.withLock { ($0.attempt, $0.load) }
         load?.continueWork()
@@ -251,8 +253,8 @@ final class OrdinaryRun: TaskRun {
                 state.phase = .cancelling
                 return (state.cancelPreparation() ? nil : state.attempt, nil)
             }
-            // The end is known, but was not reported yet. The task is now reported as cancelled, and earlier deliveries are
-            // dropped.
+            // The result is known, but the end was not reported yet. The end is now reported as a cancellation, and waiting
+            // deliveries are dropped.
             state.phase = .over(wasCancelled: true)
             state.deferred = DeferredDeliveries()
             return (nil, state.end)
@@ -265,17 +267,17 @@ final class OrdinaryRun: TaskRun {
         if let load = state.withLock({ $0.load }) { load.cancel() } else { transport.cancel(attempt) }
     }
 
-    /// Calls the delegate on its queue, in order. If the task is suspended, or the delegate has not decided, the call is made
-    /// later.
+    /// Calls the delegate on the delegate's queue, in order. If the task is suspended, or if the delegate has not decided about
+    /// the response headers, the call waits.
     ///
-    /// - Parameter isHead: the call asks for the delegate's decision.
+    /// - Parameter isHead: `true` if the call asks for the delegate's decision.
     func post(isHead: Bool = false, _ call: @escaping Call) { post(.call(call), isHead: isHead) }
 
     func post(_ delivery: Delivery, isHead: Bool = false) {
         // The call is queued under the lock, so that calls of two threads keep their order.
         state.withLock { state in
-            // Deliveries after the end are dropped. Response headers that waited for the storage of their cookies are still
-            // delivered before an end that waits for the decision.
+            // Deliveries after the end are dropped. But response headers that waited for the storage of cookies are still
+            // delivered if the end also waits.
             if state.isEndPosted, !isHead || state.wasCancelled { return }
             if isHead { state.deferred.waitForDecision() }
             // Bytes of a cancelled task that wait for a decision are dropped, because no decision follows.
@@ -302,7 +304,7 @@ final class OrdinaryRun: TaskRun {
     func openGate() {
         state.withLock { state in
             let due = state.deferred.answer()
-            // The end of a cancelled task was already reported.
+            // If the task was cancelled, the end was already reported.
             if !state.wasCancelled { due.forEach(enqueue) }
         }
     }
@@ -313,7 +315,7 @@ final class OrdinaryRun: TaskRun {
                 if !state.isOver { state.partContinuations.append(continuation) }
                 return state.isOver
             }
-            // The end is known, and its report may be delayed.
+            // The result is known, but the report of the end may be delayed.
             if isOver { continuation.resume(returning: nil) }
             cancel()
         }
@@ -324,8 +326,8 @@ final class OrdinaryRun: TaskRun {
             guard !state.isOver else { return nil }
             state.deferred.hold()
             state.status.state = .suspended
-            // A response in memory continues to arrive, and is delivered later. A download later continues after the bytes of its
-            // partial file.
+            // A response in memory continues to arrive, and is delivered later. A download is stopped, and continues later after
+            // the bytes of the partial file.
             return state.file == nil || state.cancelPreparation() ? nil : state.attempt
         }
         if let attempt { stop(attempt) }
@@ -339,7 +341,7 @@ final class OrdinaryRun: TaskRun {
             let due = state.deferred.release()
             if !state.isOver { state.status.state = .running }
             if !state.wasCancelled { due.forEach(enqueue) }
-            // If the current attempt has not ended yet, the end of this attempt begins the next attempt.
+            // If the stopped attempt has not ended yet, its end begins the next attempt.
             return state.file != nil && state.attempt == nil && !state.isOver
         }
         if mustBegin { attempt() }

@@ -3,13 +3,13 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// An ordinary session. The session runs the agent's transport in this process, and makes one attempt per task. Only the bytes of
-/// downloads are written to the disk.
+/// An ordinary session. The session uses the same transport as the agent, but in this process, and makes one attempt for each
+/// task. Only the bytes of downloads are written to the disk.
 final class OrdinarySession: SessionEngine {
     private struct State {
         weak var session: URLSession?
-        /// Holds the session object while it has tasks, because a session to which the app has no reference continues while tasks
-        /// run.
+        /// The session object, while the session has tasks. A session must continue while tasks run, even if the app has no
+        /// reference to it.
         var kept: URLSession?
         var delegate: HeldDelegate?
         var lastIdentifier = 0
@@ -20,7 +20,7 @@ final class OrdinarySession: SessionEngine {
 
     private enum Life {
         case open
-        /// The session accepts no more tasks. The session becomes invalid when the last task has ended.
+        /// The session accepts no more tasks, and becomes invalid when the last task has ended.
         case ending
         case invalid
     }
@@ -33,8 +33,7 @@ final class OrdinarySession: SessionEngine {
         (self.configuration, self.isShared) = (configuration, isShared)
     }
 
-    /// `true` if this is the process's shared session. The shared session cannot be invalidated, and uses all registered
-    /// protocols.
+    /// `true` for the process's shared session, which cannot be invalidated and which uses all registered protocol classes.
     private let isShared: Bool
 
     var delegate: (any URLSessionDelegate)? { state.withLock { $0.delegate }?.object }
@@ -46,14 +45,14 @@ final class OrdinarySession: SessionEngine {
 
     // MARK: The choice of a protocol
 
-    /// Returns the protocol that responds instead of the network, or `nil` if no protocol responds.
-    /// - Throws: `URLError.unsupportedURL` for a class that is not a protocol of this module, because the request must not go to
-    ///   the network instead.
+    /// Returns the protocol class that responds instead of the network, or `nil` if no class responds.
+    /// - Throws: `URLError.unsupportedURL` if a class is not a subclass of this module's ``URLProtocol``. Without the error, the
+    ///   request would go to the network.
     func protocolClass(for request: URLRequest, _ task: URLSessionTask) throws -> URLProtocol.Type? {
         let chosen = isShared ? URLProtocol.registeredClasses(for: request.url) : configuration.protocolClasses ?? []
         for kind in chosen + AddressProtocols.all {
             guard let kind = kind as? URLProtocol.Type else { throw Self.noProtocol(kind) }
-            // A task that was made from resume data has no request of its own.
+            // A task that was created from resume data has no own request.
             if task.currentRequest == nil ? kind.canInit(with: request) : kind.canInit(with: task) { return kind }
         }
         return nil
@@ -110,8 +109,8 @@ final class OrdinarySession: SessionEngine {
         if let task = task as? URLSessionWebSocketTask { WebSocketRun(task, self) } else { OrdinaryRun(task, self) }
     }
 
-    /// Suspends the task. For a download the connection is closed, and the next attempt continues after the bytes of the partial
-    /// file. Other responses still arrive and are delivered later.
+    /// Suspends the task. If the task is a download, the connection is closed, and the next attempt continues after the bytes of
+    /// the partial file. Other responses still arrive and are delivered later.
     func suspend(_ task: URLSessionTask) { state.withLock { $0.runs[task.taskIdentifier] }?.suspend() }
 
     func cancel(_ task: URLSessionTask) {
@@ -120,7 +119,7 @@ final class OrdinarySession: SessionEngine {
             return facts.isCompleted
         }
         guard !isOver else { return }
-        // A task that was never resumed also reports its end to its delegate, once.
+        // The end of a task that was never resumed is also reported to the delegate, once.
         let (run, isNew) = state.withLock { state -> (any TaskRun, Bool) in
             if let run = state.runs[task.taskIdentifier] { return (run, false) }
             let run = makeRun(task)
@@ -164,7 +163,7 @@ final class OrdinarySession: SessionEngine {
     /// Removes a task from the list before its end is reported.
     func forget(_ task: URLSessionTask) { state.withLock { $0.tasks[task.taskIdentifier] = nil } }
 
-    /// Replaces a data task by the download that it became.
+    /// Replaces a data task in the list by the download task that the data task became.
     ///
     /// - Returns: `false` if the data task has ended.
     func replace(_ old: URLSessionTask, by new: URLSessionTask) -> Bool {
@@ -196,7 +195,7 @@ final class OrdinarySession: SessionEngine {
         }
         if cancelling {
             for task in tasks { cancel(task) }
-            // The delegates still receive the ends, but the tasks are not listed any more.
+            // The delegates still receive the ends of the tasks, but the tasks are not listed any more.
             state.withLock { $0.tasks = [:] }
         }
         considerEnding()
@@ -204,7 +203,7 @@ final class OrdinarySession: SessionEngine {
 
     private func considerEnding() {
         let ended = state.withLock { state -> (URLSession?, HeldDelegate?)? in
-            // A task that was made and not resumed yet also prevents the end of the session.
+            // A task that the app has created and not resumed yet also prevents the end of the session.
             guard state.life == .ending, state.runs.isEmpty, state.tasks.isEmpty else { return nil }
             state.life = .invalid
             defer { (state.delegate, state.tasks) = (nil, [:]) }
@@ -223,7 +222,8 @@ final class OrdinarySession: SessionEngine {
 
     func download(_ source: DownloadSource, delegate: (any URLSessionTaskDelegate)?) async throws -> (URL, URLResponse) {
         let end = try await end(of: URLSessionDownloadTask(session: session(), source: source), delegate) { file in
-            // The file is moved, because the caller keeps it, and the task's file is removed when the handler returns.
+            // The file is moved to another path, because the task removes its file when the handler returns, and the caller needs
+            // the file for longer.
             let place = file.deletingLastPathComponent()
                 .appendingPathComponent("download-\(UUID().uuidString.lowercased()).tmp")
             return (try? FileManager.default.moveItem(at: file, to: place)) == nil ? nil : place
@@ -272,7 +272,7 @@ final class OrdinarySession: SessionEngine {
         let end = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<TransferEnd, Never>) in
                 let isCancelled = task.facts.withLock { facts in
-                    // If the task was cancelled earlier, the task would not call the handler.
+                    // If the task was already cancelled, the task would not call the handler.
                     if facts.isCanceling || facts.isCompleted { return true }
                     facts.completion = { end in
                         var end = end

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The file of an incomplete download of an ordinary session, in the temporary folder, named by a token.
+/// The partial file of a download in an ordinary session. The file is in the temporary folder, and its name contains a token.
 final class PartFile: @unchecked Sendable {  // because it is used under its run's lock
     let token: String
     let url: URL
@@ -9,10 +9,10 @@ final class PartFile: @unchecked Sendable {  // because it is used under its run
 
     /// The number of seconds for which a partial file is kept for resume data.
     private static let keeping = 7 * 86_400.0
-    /// Removes old partial files once in a process.
+    /// The first read of this property removes old partial files, once in each process.
     private static let hasRemovedOld: Void = removeOld()
 
-    /// Removes the partial files whose resume data was not used.
+    /// Removes partial files that are older than the retention time.
     static func removeOld() {
         let files = FileManager.default
         let names = (try? files.contentsOfDirectory(atPath: files.temporaryDirectory.path)) ?? []
@@ -38,9 +38,9 @@ final class PartFile: @unchecked Sendable {  // because it is used under its run
         self.descriptor = descriptor
     }
 
-    /// Opens a partial file that was kept. Returns `nil` if the file is missing, or shorter than before.
+    /// Opens a partial file that was kept for resume data. Returns `nil` if the file is missing, or is shorter than before.
     init?(token: String, holding byteCount: Int64) {
-        // The module's tokens have only letters, digits and hyphens, so a token cannot lead to another folder.
+        // A valid token is a UUID, so it contains no slash and cannot lead to another folder.
         guard UUID(uuidString: token) != nil else { return nil }
         self.token = token
         url = Self.url(token)
@@ -63,7 +63,7 @@ final class PartFile: @unchecked Sendable {  // because it is used under its run
         FileManager.default.temporaryDirectory.appendingPathComponent("download-\(token).part")
     }
 
-    /// Sets the position of the next write, and cuts off the bytes after it.
+    /// Sets the position of the next write, and removes the bytes after this position.
     func truncate(to offset: Int64 = 0) {
         _ = ftruncate(descriptor, off_t(offset))
         count = offset

@@ -7,8 +7,8 @@ struct CachedResponse: Sendable {
     var response: HTTPURLResponse
     var data: Data
 
-    /// Returns `nil` if the stored response does not belong to this request. Foundation's cache finds a stored response by host
-    /// and path only.
+    /// Creates a cached response. Returns `nil` if the stored response does not belong to this request, because Foundation's
+    /// cache compares only host and path.
     init?(_ cached: CachedURLResponse, for request: URLRequest) {
         guard let response = cached.response as? HTTPURLResponse, let url = request.url,
             Self.name(response.url) == Self.name(url)
@@ -31,10 +31,10 @@ struct CachedResponse: Sendable {
 
     var head: ResponseHead { Self.head(response) }
 
-    /// Returns the response in the form for the disk. The class is Foundation's, because a stored class of this module would be
-    /// bound to the module's name.
+    /// Returns the response in the form in which the cache stores it. The response has a class of Foundation, because an archive
+    /// with a class of this module would depend on the module's name.
     ///
-    /// - Parameter received: the time of arrival, used if the server does not send the time of the response.
+    /// - Parameter received: the time of arrival. It is used if the response contains no date.
     static func kept(_ response: HTTPURLResponse, _ data: Data, received: Date) -> CachedURLResponse? {
         guard let url = response.url else { return nil }
         let fields = CacheRule.dated(head(response).headers, received: received)
@@ -44,8 +44,8 @@ struct CachedResponse: Sendable {
     }
 }
 
-/// The cache of an ordinary session, used for data tasks with GET. If two responses have the same path and different queries,
-/// only the last response is stored.
+/// The cache of an ordinary session, used for data tasks with GET. If two responses have equal paths and different queries, only
+/// the last response is stored.
 struct SessionCache {
     enum Finding: Sendable {
         case askTheServer(adding: [HeaderField])
@@ -56,7 +56,7 @@ struct SessionCache {
         case missing
     }
 
-    /// A single response can use at most this fraction of the cache (1/20), as on iOS.
+    /// The divisor for the largest response: as on iOS, a single response can use at most 1/20 of the cache.
     private static let largestPart = 20
 
     private let cache: URLCache?
@@ -67,7 +67,7 @@ struct SessionCache {
         policy = request.cachePolicy == .useProtocolCachePolicy ? configuration.requestCachePolicy : request.cachePolicy
     }
 
-    /// `true` if the policy permits a request to the network.
+    /// `true` if the cache policy permits a request to the network.
     var mayAsk: Bool { policy != .returnCacheDataDontLoad }
 
     /// The maximum number of bytes of a stored response.
@@ -75,7 +75,7 @@ struct SessionCache {
 
     func find(for request: URLRequest, headers: [HeaderField], now: Date) -> Finding {
         let held = cache?.cachedResponse(for: request).flatMap { CachedResponse($0, for: request) }
-        // An app that sets its own conditions needs the server's response to these conditions.
+        // If the app sets conditions in the request headers, the app needs the server's response to these conditions.
         let isConditional = headers.contains { $0.name.lowercased().hasPrefix("if-") || $0.name.lowercased() == "range" }
         switch policy {
         case .returnCacheDataDontLoad: return held.map { .use($0) } ?? .missing
@@ -95,12 +95,12 @@ struct SessionCache {
         }
     }
 
-    /// Returns the response in the form for the store, or `nil` if the response must not be stored.
+    /// Returns the response in the form in which the cache stores it, or `nil` if the response must not be stored.
     func proposal(
         _ response: HTTPURLResponse, _ head: ResponseHead, _ data: Data, headers: [HeaderField], received: Date
     ) -> CachedURLResponse? {
         guard cache != nil, data.count <= limit, CacheRule.mayKeep(head, request: headers) else { return nil }
-        // Bytes that only this app can decode cannot be used for other requests.
+        // If the app itself decodes the body, the encoded bytes cannot be used for other requests.
         guard ContentCoding.isDecoded(inResponseTo: headers) || data.isEmpty else { return nil }
         return CachedResponse.kept(response, data, received: received)
     }

@@ -2,14 +2,16 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-/// The cookies of an ordinary session: adds the store's cookies to requests, and stores the cookies of responses.
+/// The cookies of an ordinary session. This type adds cookies of the store to requests, and stores the cookies of responses.
 struct SessionCookies: Sendable {
-    /// The maximum number of cookies of one response. Foundation writes the complete file for each cookie.
+    /// The maximum number of cookies that one response can set. A limit is necessary, because Foundation writes the complete file
+    /// for each cookie.
     static let mostPerAnswer = 50
     /// The maximum number of cookies of one domain in the store, and the maximum number of cookies in the store. Source of the
     /// numbers: RFC 6265, 6.1, which asks for at least 50 and 3000.
     static let (mostPerDomain, mostInAll) = (180, 3000)
-    /// The maximum number of bytes of a name and its value, and of the attributes. Source of the numbers: RFC 6265bis, 5.6.
+    /// The maximum number of bytes of a cookie's name and value together, and of each attribute. Source of the numbers: RFC
+    /// 6265bis, 5.6.
     private static let (longestPair, longestAttributes) = (4096, 1024)
     /// The maximum number of bytes of the `Cookie` header with the store's cookies, because common servers accept no more.
     static let longestHeader = 8192
@@ -18,17 +20,17 @@ struct SessionCookies: Sendable {
     private let sendsThem: Bool
     private let policy: HTTPCookie.AcceptPolicy
 
-    /// Returns `nil` if the configuration has no store.
+    /// Returns `nil` if the configuration has no cookie storage.
     init?(_ configuration: URLSessionConfiguration) {
         guard let storage = configuration.httpCookieStorage else { return nil }
         (self.storage, sendsThem) = (storage, configuration.httpShouldSetCookies)
         policy = configuration.httpCookieAcceptPolicy
     }
 
-    /// Returns the headers with the store's cookies for this address. A cookie that the app set in the request is not changed.
+    /// Returns the headers with the store's cookies for this address. Cookies that the app set in the request are not changed.
     func added(to headers: [HeaderField], for url: URL, of request: URLRequest, now: Date) -> [HeaderField] {
         guard sendsThem, request.httpShouldHandleCookies else { return headers }
-        // The cookies are filtered, because Foundation's store compares only the host.
+        // The cookies are filtered again, because Foundation's store compares only the host.
         let cookies = (storage.cookies(for: url) ?? []).filter { Self.belongs($0, to: url, now: now) }
             .sorted { ($1.path.count, $0.name) < ($0.path.count, $1.name) }
         var headers = headers
@@ -53,7 +55,7 @@ struct SessionCookies: Sendable {
         return headers
     }
 
-    /// Stores the cookies that a response sets. Redirects can also set cookies.
+    /// Stores the cookies that a response, for example a redirect, sets.
     func store(_ head: ResponseHead, from url: URL, of request: URLRequest, now: Date) {
         guard request.httpShouldHandleCookies, policy != .never else { return }
         if policy == .onlyFromMainDocumentDomain, let main = request.mainDocumentURL?.host?.lowercased(),
@@ -78,7 +80,8 @@ struct SessionCookies: Sendable {
     private static func cookies(of head: ResponseHead, from url: URL, beside held: [HTTPCookie], now: Date) -> [HTTPCookie] {
         let secure = Set(held.lazy.filter(\.isSecure).map { [$0.name, domain(of: $0)] })
         var (cookies, places): ([HTTPCookie], [[String]: Int]) = ([], [:])
-        // Each header is parsed separately. If headers were joined by commas, a date would be split at its comma.
+        // Each header is parsed separately. If all headers were joined with commas, a date would be split at the comma in the
+        // date.
         for field in head.headers where field.name.lowercased() == "set-cookie" && isShort(field.value) {
             let header = placed(dated(field.value, now), url)
             for cookie in HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": header], for: url)
@@ -101,8 +104,8 @@ struct SessionCookies: Sendable {
         return pair <= longestPair && header.utf8.count - pair <= longestAttributes
     }
 
-    /// Returns the cookies to remove when new cookies are stored. If a domain or the store has too many cookies, these are the
-    /// oldest cookies of the domain or of the store. Source of the rule: RFC 6265, 5.3.
+    /// Returns the cookies to remove when new cookies are stored. If a domain, or the complete store, has too many cookies, the
+    /// oldest cookies are removed. Source of the rule: RFC 6265, 5.3.
     static func displaced(by new: [HTTPCookie], of held: [HTTPCookie], now: Date) -> [HTTPCookie] {
         let replaced = Set(new.map(key))
         var count = new.count
@@ -125,14 +128,14 @@ struct SessionCookies: Sendable {
 
     private static func domain(of cookie: HTTPCookie) -> String { cookie.domain.drop { $0 == "." }.lowercased() }
 
-    /// The time of creation in seconds. For a cookie that was read from the disk, the time of reading.
+    /// The time in seconds at which the cookie was created or was read from the disk.
     private static func created(_ cookie: HTTPCookie) -> Double {
         cookie.properties?[HTTPCookiePropertyKey(rawValue: "Created")] as? Double ?? 0
     }
 
     private static func isSecure(_ url: URL) -> Bool { url.scheme?.lowercased() == "https" }
 
-    /// Replaces a cookie's `Max-Age` by an `Expires` date, because Foundation supports only the date. Source of the rule: RFC
+    /// Replaces a cookie's `Max-Age` by an `Expires` date, because Foundation supports only `Expires`. Source of the rule: RFC
     /// 6265, 5.3.3.
     static func dated(_ header: String, _ now: Date) -> String {
         let parts = header.split(separator: ";")
@@ -145,7 +148,7 @@ struct SessionCookies: Sendable {
             return header
         }
         let kept = parts.filter { value(of: "expires", $0) == nil && value(of: "max-age", $0) == nil }
-        // The age is limited to a century. An expired cookie gets the date 1970.
+        // The age is limited to 100 years. An expired cookie gets a date in 1970.
         let end = age <= 0 ? Date(timeIntervalSince1970: 0) : now.addingTimeInterval(Double(min(age, 3_155_760_000)))
         return (kept + [" Expires=\(HTTPDate.text(end))"]).joined(separator: ";")
     }
@@ -158,8 +161,8 @@ struct SessionCookies: Sendable {
         return path == cookie.path || path.hasPrefix(cookie.path.hasSuffix("/") ? cookie.path : cookie.path + "/")
     }
 
-    /// Sets the path of a cookie without an absolute path to the folder of its address. Source of the rule: RFC 6265, 5.1.4 and
-    /// 5.2.4.
+    /// If a cookie has no absolute path, sets the cookie's path to the folder of the request's address. Source of the rule: RFC
+    /// 6265, 5.1.4 and 5.2.4.
     static func placed(_ header: String, _ url: URL) -> String {
         let parts = header.split(separator: ";", omittingEmptySubsequences: false)
         func isPath(_ part: Substring) -> Bool {
@@ -173,11 +176,10 @@ struct SessionCookies: Sendable {
     }
 
     /// Returns whether a response is allowed to set the cookie. A response cannot set a cookie for all hosts of a top-level
-    /// domain, or for another host. A response over http cannot set a cookie that is marked as secure. Source of the rule: RFC
-    /// 6265bis, 5.7.
+    /// domain, or for another host. A response over http cannot set a secure cookie. Source of the rule: RFC 6265bis, 5.7.
     ///
-    /// The list of public suffixes (for example `github.io`) is not used. So a page of one site below such a suffix can set
-    /// cookies for other sites below this suffix.
+    /// The list of public suffixes (for example `github.io`) is not used. For this reason, a site below such a suffix can set
+    /// cookies for other sites below the same suffix.
     private static func maySet(_ cookie: HTTPCookie, _ url: URL) -> Bool {
         let host = url.host?.lowercased() ?? ""
         let domain = domain(of: cookie)

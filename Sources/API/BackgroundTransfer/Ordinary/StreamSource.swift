@@ -5,7 +5,7 @@ import TransferMachines
 /// A body source that reads a stream until its end. A separate thread reads the stream, because a stream may block for a long
 /// time.
 final class StreamSource: BodySource {
-    /// The number of bytes that are read before the server needs them.
+    /// The number of bytes that the thread reads in advance.
     private static let ahead = 256 << 10
 
     /// The state that the source shares with the reading thread. The thread has no reference to the source, so that the source
@@ -16,7 +16,7 @@ final class StreamSource: BodySource {
         var isAtEnd = false
         var hasFailed = false
         var isAbandoned = false
-        /// `true` if the transport found no bytes, and waits until it is notified of new bytes.
+        /// `true` if the transport found no bytes, and waits until `whenReady` is called.
         var isAwaited = false
     }
 
@@ -24,7 +24,7 @@ final class StreamSource: BodySource {
 
     /// - Parameters:
     ///   - length: the length that the request announces, or `nil` if the length is not known.
-    ///   - whenReady: called when bytes can be read again.
+    ///   - whenReady: a closure that is called when bytes can be read again.
     init(_ stream: InputStream, length: Int64?, whenReady: @escaping @Sendable () -> Void) {
         byteCount = length ?? -1
         let pipe = pipe
@@ -70,7 +70,7 @@ final class StreamSource: BodySource {
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
         pipe.condition.withLock {
-            // A caller that did not check `isReady` waits here.
+            // If the caller did not check `isReady` before, the caller waits here.
             while pipe.bytes.isEmpty, !pipe.isAtEnd { pipe.condition.wait() }
             if pipe.bytes.isEmpty { return pipe.hasFailed ? nil : 0 }
             let count = min(buffer.count, pipe.bytes.count)
@@ -81,6 +81,7 @@ final class StreamSource: BodySource {
         }
     }
 
-    /// Returns `false`, because a stream can be read only once. For another attempt, the delegate is asked for a new stream.
+    /// Returns `false`, because a stream can be read only once. Before another attempt, the session asks the delegate for a new
+    /// stream.
     func rewind() -> Bool { false }
 }

@@ -4,11 +4,11 @@ import FoundationNetworking
 /// The work of one resumed task of an ordinary session.
 protocol TaskRun: AnyObject, Sendable {
     var status: TaskStatus { get }
-    /// Called when the app calls `resume()` for the first time.
+    /// Starts the work. The session calls this method at the first `resume()` of the task.
     func begin()
-    /// Called when the app calls `resume()` after `suspend()`.
+    /// Continues the work. The session calls this method at a `resume()` after a `suspend()`.
     func release()
-    /// Called when the app calls `suspend()`.
+    /// Suspends the work. The session calls this method at a `suspend()`.
     func suspend()
     func cancel()
     func finish(_ error: URLError?)

@@ -4,7 +4,7 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// The messages and pings of a web socket task. Messages and pings that are sent before the connection is open wait here.
+/// The messages and pings of a web socket task. If the connection is not open yet, messages and pings wait in this object.
 final class WebSocketExchange: Sendable {
     typealias Done = @Sendable (URLError?) -> Void
     typealias Receiver = @Sendable (Result<WebSocketMachine.Message, URLError>) -> Void
@@ -18,7 +18,7 @@ final class WebSocketExchange: Sendable {
         var lastNumber = 0
         var connection: WebSocketConnection?
         var wishes: [PendingCall] = []
-        /// The callers that wait until a message is sent or a ping is confirmed.
+        /// The handlers of the callers that wait until a message is sent or a ping is confirmed.
         var waiting: [Int: Done] = [:]
         /// The received messages. Messages are removed from the front of the array, because a slice would keep removed messages
         /// in memory.
@@ -80,7 +80,7 @@ final class WebSocketExchange: Sendable {
 
     /// Receives the next message. Messages that arrived before the end of the connection can still be received.
     ///
-    /// - Parameter number: a number of ``reserve()``, for a caller that may give up.
+    /// - Parameter number: a number that ``reserve()`` returned. It is necessary if the caller may end the wait early.
     func receive(_ number: Int? = nil, _ call: @escaping Receiver) {
         let answer = state.withLock { state -> Result<WebSocketMachine.Message, URLError>? in
             if !state.arrived.isEmpty {
@@ -97,7 +97,7 @@ final class WebSocketExchange: Sendable {
 
     func reserve() -> Int { state.withLock { $0.nextNumber() } }
 
-    /// Ends the wait of the caller with this number. No message is lost.
+    /// Ends the wait of the caller with this number. The next caller receives the message.
     func giveUp(_ number: Int) {
         let call = state.withLock { state in
             state.receivers.firstIndex { $0.number == number }.map { state.receivers.remove(at: $0).call }

@@ -12,7 +12,7 @@ final class WebSocketRun: TaskRun {
         var status = TaskStatus(state: .running)
         var connection: WebSocketConnection?
         var request: URLRequest?
-        /// The address, with the scheme http or https.
+        /// The address of the handshake, with the scheme http or https.
         var url: URL?
         var isCancelled = false
         var isOver = false
@@ -26,7 +26,8 @@ final class WebSocketRun: TaskRun {
     private let task: URLSessionWebSocketTask
     private let engine: OrdinarySession
     private let state = Mutex(State())
-    /// `true` if only loopback addresses can be reached, because the network of a test host has no web sockets.
+    /// `true` if only loopback addresses can be reached, because the simulated network of a test host does not support web
+    /// sockets.
     private let isOnTestHost = AppRuntime.isOnTestHost || InProcessTransport.shared.isOfTestHost
 
     private let configuration: URLSessionConfiguration
@@ -138,7 +139,7 @@ final class WebSocketRun: TaskRun {
             closed(code, reason)
             finish(nil)
         case .failed(.lost(let isOrderly)):
-            // An orderly end of the connection counts as a close, with or without a close frame, as in Foundation.
+            // As in Foundation, an orderly end of the connection counts as a normal close, even if no close frame arrived.
             closed(isOrderly ? 1000 : 1006, Data())
             finish(URLError(.networkConnectionLost))
         case .failed(.brokenRule(let rule)):
@@ -188,7 +189,7 @@ final class WebSocketRun: TaskRun {
         finish(URLError(.cancelled))
     }
 
-    /// Closes the socket after all messages that were sent before. If the socket is not open yet, the task is cancelled.
+    /// Closes the connection after all earlier messages were sent. If the connection is not open yet, the task is cancelled.
     func close(_ code: Int, _ reason: Data) {
         guard let connection = state.withLock({ $0.connection }) else { return cancel() }
         connection.close(code: code, reason: reason)
@@ -222,7 +223,7 @@ final class WebSocketRun: TaskRun {
         let sessionDelegate = HeldDelegate(engine.delegate)
         task.post { [self] in
             task.facts.withLock { $0.isCompleted = true }
-            // The task is removed from the list before its end is reported.
+            // The task is removed from the session's list before the end is reported.
             engine.forget(task)
             let delegate = task.receiver(or: sessionDelegate?.object)
             delegate?.urlSession(task.session, task: task, didFinishCollecting: metrics(ended))
