@@ -1,19 +1,20 @@
 import BackgroundLedger
 import Foundation
 
-/// Keeps an agent running while a process waits for the agent's response. If the agent was killed, another agent is started. If
-/// several agents exit at once, no more agents are started. A caller calls ``tick()`` about once a second.
+/// Keeps an agent running while a process waits for the agent's response. If the agent was killed, this type starts another
+/// agent. If several agents exit directly after their start, this type starts no more agents. A caller calls ``tick()`` about
+/// once a second.
 package struct AgentKeeper: Sendable {
     private var failures = 0
     private var pause = 0
 
-    /// The number of starts without effect after which no more agents are started. With growing pauses, these starts take about
-    /// 15 seconds.
+    /// The number of failed starts after which no more agents are started. With growing pauses, these starts take about 15
+    /// seconds.
     static let patience = 3
 
     package init() {}
 
-    /// Returns `false` if an agent cannot be kept running.
+    /// Starts an agent if no agent is running. Returns `false` if no agent can be kept running.
     package mutating func tick(isRunning: Bool, start: () -> Void) -> Bool {
         if isRunning {
             (failures, pause) = (0, 0)
@@ -30,7 +31,8 @@ package struct AgentKeeper: Sendable {
         return true
     }
 
-    /// Keeps this app's agent running. Returns `true` if agents are forbidden, because the caller then waits without an agent.
+    /// Starts this app's agent if no agent is running. Also returns `true` if agents are forbidden, because in this case the
+    /// caller waits without an agent.
     package mutating func tick() -> Bool {
         // On a test host, each commit starts an agent if necessary.
         if AppRuntime.shared.isHosted { return true }
@@ -40,7 +42,7 @@ package struct AgentKeeper: Sendable {
     }
 }
 
-/// The error that is thrown if an agent cannot be kept running for the requested work.
+/// The error if no agent can be kept running for the requested work.
 package struct NoAgent: Error, CustomStringConvertible, Sendable {
     let log: String
 

@@ -5,14 +5,14 @@ import Foundation
 import UserUnits
 
 /// Starts the app's agent if no agent is running. A lock prevents two processes from starting two agents at once. A second agent
-/// does no harm, because it exits if another agent has the agent's lock.
+/// would do no harm, because an agent exits if another agent holds the agent's lock.
 package struct AgentStarter: Sendable {
     package enum Result: Sendable, Equatable {
         case alreadyRunning
         case started
         /// `<APP>_NO_AGENT=1` is set, so the work waits in the ledger.
         case forbidden
-        /// The program `background-agent` was not found. The value is the list of places that were searched.
+        /// The program `background-agent` was not found. The value is the list of paths that were searched.
         case notFound([String])
         case failed(String)
     }
@@ -20,13 +20,14 @@ package struct AgentStarter: Sendable {
     let directories: AppDirectories
     private let given: [String: String]?
 
-    /// - Parameter environment: the environment. If `nil`, the environment of this process is read when it is needed.
+    /// - Parameter environment: the environment variables. If `nil`, the environment of this process is read when a variable is
+    ///   needed.
     package init(directories: AppDirectories, environment: [String: String]? = nil) {
         self.directories = directories
         given = environment
     }
 
-    /// Copies the complete environment. Do not use it on every submit.
+    /// The environment variables. The property copies the complete environment, so it is too slow for a use at every submit.
     private var environment: [String: String] { given ?? ThisProcess.environment }
 
     var isForbidden: Bool {
@@ -38,8 +39,8 @@ package struct AgentStarter: Sendable {
 
     package var forbiddingVariable: String { directories.forbiddingVariable }
 
-    /// - Parameter isSure: `true` to wait until the agent has started (see ``comes(by:)`` for the cost), `false` to only request
-    ///   a start.
+    /// - Parameter isSure: `true` to wait until the agent has started (for the cost see ``comes(by:)``), `false` to request a
+    ///   start without waiting.
     @discardableResult
     package func startIfNeeded(isSure: Bool = true) -> Result { start(asksManager: true, isSure: isSure) }
 
@@ -56,21 +57,22 @@ package struct AgentStarter: Sendable {
         }
     }
 
-    /// Waits for an agent whose start was requested from a user manager, and returns whether this agent runs. A unit that a user
-    /// changed, or that an earlier version left, may start nothing.
+    /// Waits for an agent whose start was requested from a user manager, and returns whether an agent runs. The agent may not
+    /// start, for example if the user changed the unit, or if an earlier version wrote the unit.
     ///
-    /// Cost: the time of the start, about a tenth of a second, and at most some seconds.
+    /// Cost: the time until the agent has started, usually about 0.1 s, and at most some seconds.
     private func comes(by units: UserUnits) -> Bool {
         for _ in 0..<10 {
             for _ in 0..<60 {
                 if isRunning { return true }
                 usleep(5_000)
             }
-            // The agent has not started yet, for example on a busy machine. The user manager processes the start request before
-            // this query.
+            // The agent has not started yet, for example because the machine is busy. The user manager processes the start
+            // request before this query, so the state is current.
             switch units.property("SubState", of: .service) {
             case nil, "dead", "failed": return false
-            // After a kill, the user manager starts the unit again. A program that exited with an error will exit again.
+            // If the program was killed, the user manager starts the unit again. If the program exited with an error, it would
+            // exit again after the next start.
             case "auto-restart": return units.property("Result", of: .service) != "exit-code"
             case "condition", "start-pre", "start": break
             default: return true
@@ -79,7 +81,7 @@ package struct AgentStarter: Sendable {
         return true
     }
 
-    /// The units by which a user manager starts the agent, or `nil` if they are not installed or are masked.
+    /// The units with which a user manager starts the agent, or `nil` if the units are not installed or are masked.
     private var startingUnits: UserUnits? {
         let entry = AutostartEntry(directories: directories, environment: environment)
         return entry.isUserUnitInstalled && !entry.units.isMasked(.service) ? entry.units : nil
@@ -93,9 +95,9 @@ package struct AgentStarter: Sendable {
         case cannotStart(Result)
     }
 
-    /// Starts an agent if no agent is running, and returns whether the agent keeps running. If no agent was running, this takes
-    /// up to three seconds. If a user manager did not start an agent, this takes up to three seconds more. The manager may hang,
-    /// or the unit may start another program.
+    /// Starts an agent if no agent is running, and returns whether the agent keeps running. If no agent was running, the call
+    /// takes up to three seconds. If a user manager cannot start an agent, the call takes up to three seconds more. A user
+    /// manager may hang, or the unit may start another program.
     package func bringBack() async throws -> RestartResult {
         if isRunning { return .runs }
         for asksManager in startingUnits == nil ? [false] : [true, false] {
@@ -117,26 +119,25 @@ package struct AgentStarter: Sendable {
         return consecutiveChecks == enough
     }
 
-    /// Finds the agent's program: next to the app's executable, in `../libexec` and `../bin`, then in `PATH`. `BACKGROUND_AGENT`
-    /// sets the path directly.
+    /// Finds the agent's program next to the app's executable, in `../libexec`, in `../bin` or in `PATH`, in this order. The
+    /// environment variable `BACKGROUND_AGENT` can set the path directly.
     package static func findAgent(environment: [String: String]) -> Swift.Result<String, CompanionProgram.Missing> {
         CompanionProgram.find("background-agent", environment: environment, override: "BACKGROUND_AGENT")
     }
 
-    /// Starts an agent unless another process is starting one. An agent inherits the start lock, so the agent holds this lock
-    /// from its first moment. Another process that starts an agent therefore detects the agent before the agent has the agent's
-    /// lock.
+    /// Starts an agent if no other process is starting an agent. The agent inherits the start lock, so the agent holds the start
+    /// lock from the beginning. Other processes therefore detect the new agent even before it takes the agent's lock.
     private func startAlone(_ path: String) -> Result {
         let began = SuspendingClock.now
         var pause: UInt32 = 5_000
         repeat {
             do throws(StoreError) {
                 if let turn = try FileLock.acquire(directories.agentStart) {
-                    // An agent that another process started may have its lock by now.
+                    // Another process may have started an agent that already holds the agent's lock.
                     return isRunning ? .alreadyRunning : spawn(path, inheriting: turn)
                 }
             } catch {
-                // If the lock cannot be created, for example on a read-only disk, the agent is started without the lock.
+                // If the start lock cannot be created, for example on a read-only disk, the agent is started without this lock.
                 return spawn(path, inheriting: -1)
             }
             usleep(pause)
@@ -146,13 +147,13 @@ package struct AgentStarter: Sendable {
         return spawn(path, inheriting: -1)
     }
 
-    /// Returns whether to wait for the start that another process began. A stopped process would never finish its start.
+    /// Returns whether to wait for a start that another process began. If that process is stopped, the start never completes.
     private func isWorthWaiting(since began: SuspendingClock.Instant) -> Bool {
         let waited = began.duration(to: .now)
         guard waited >= .seconds(1) else { return true }
         let holder = LockHolder.find(lock: directories.agentStart.path)
         if holder?.isStopped == true { return false }
-        // On a busy machine a start takes long, so the wait is longer while the other process is working.
+        // A start takes a long time on a busy machine, so the wait is longer if the other process is at work.
         return waited < (holder?.isAtWork == true ? .seconds(30) : .seconds(5))
     }
 
@@ -161,7 +162,7 @@ package struct AgentStarter: Sendable {
     }
 
     private func spawn(_ path: String, inheriting descriptor: Int32) -> Result {
-        // With such a limit, an agent could do nothing, and would prevent other processes from starting an agent.
+        // With such a resource limit, an agent could not work, and would prevent other processes from starting an agent.
         if let obstacle = ResourceLimits.obstacle { return .failed("in this shell \(obstacle): use another shell") }
         let log = openLog()
         defer { if log >= 0 { close(log) } }
@@ -178,14 +179,15 @@ package struct AgentStarter: Sendable {
         }
     }
 
-    /// The place of the agent's log: a file, or the command that shows the log.
+    /// The place of the agent's log: the path of a file, or a command that shows the log.
     package var logPlace: String {
         let entry = AutostartEntry(directories: directories, environment: environment)
         guard entry.isUserUnitInstalled else { return directories.agentLog.path }
         return "journalctl --user -u \(entry.units.name(.service))"
     }
 
-    /// Opens the log of a detached agent. The log has at most about 1 MiB. One earlier log is also kept.
+    /// Opens the log file of a detached agent. If the file is larger than 1 MiB, it is renamed and a new log file is created.
+    /// Only one renamed log file is kept.
     private func openLog() -> Int32 {
         let path = directories.agentLog.path
         var information = stat()

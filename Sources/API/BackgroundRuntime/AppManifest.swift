@@ -3,25 +3,26 @@ import BackgroundLedger
 import Foundation
 import Synchronization
 
-/// The properties of an app that must be known before the app's code runs. On Apple's systems, these are in `Info.plist`.
+/// The properties of an app that must be known before the app's code runs. On Apple's systems, `Info.plist` contains these
+/// properties.
 ///
-/// The manifest is the property list that the program set with ``AppManifest/use(propertyList:)``. Otherwise it is the first of
-/// these files next to the executable: `<executable>-Info.plist`, the same name in SwiftPM's `<package>_<executable>.resources`,
-/// and `Info.plist`. The first two names contain the executable's name, because SwiftPM creates no bundles and several
-/// executables may be in one folder.
+/// A program can set the manifest with ``AppManifest/use(propertyList:)``. Otherwise the manifest is the first existing file of
+/// this list: `<executable>-Info.plist` next to the executable, the same name in SwiftPM's `<package>_<executable>.resources`,
+/// and `Info.plist` next to the executable. The first two names contain the executable's name, because SwiftPM creates no bundles
+/// and several executables may be in one folder.
 package struct AppManifest: Sendable, Equatable {
-    /// `CFBundleIdentifier`: the name of the app's folders and its agent.
+    /// The value of `CFBundleIdentifier`. The app's folders and agent have this name.
     package var appIdentifier: String
     package var displayName: String
     package var version: String
-    /// `BGTaskSchedulerPermittedIdentifiers`: the permitted list. An entry may be a wildcard that ends in `.*`.
+    /// The permitted list: the value of `BGTaskSchedulerPermittedIdentifiers`. An entry may be a wildcard that ends in `.*`.
     package var permittedIdentifiers: [String]
-    /// `CFBundleExecutable`: the name of the executable in this folder that is launched, if several executables share this
-    /// manifest. The other executables (helpers, like Apple's extensions) can also submit requests. `nil` for the executable that
-    /// ran last.
+    /// The value of `CFBundleExecutable`: the name of the executable that the agent launches, if several executables share this
+    /// manifest. The other executables (helpers, like Apple's extensions) can also submit requests. If the value is `nil`, the
+    /// agent launches the executable that ran last.
     package var executableName: String?
-    /// `BackgroundLaunchEnvironment`: the environment variables that launches inherit. An entry may end in `*`. Apple's API has
-    /// no equivalent.
+    /// The value of `BackgroundLaunchEnvironment`: the names of the environment variables that launches inherit. An entry may end
+    /// in `*`. Apple's API has no equivalent.
     package var launchVariables: [String]?
 
     package init(appIdentifier: String, displayName: String, version: String, permittedIdentifiers: [String]) {
@@ -51,7 +52,7 @@ package struct AppManifest: Sendable, Equatable {
         }
     }
 
-    /// Reads a property list, XML or binary.
+    /// Creates a manifest from a property list in XML or binary form.
     package init(propertyList: Data, place: String = "Info.plist", executableName: String = Self.executableURL.lastPathComponent)
         throws
     {
@@ -82,7 +83,7 @@ package struct AppManifest: Sendable, Equatable {
     package func permits(_ identifier: String) -> Bool { !Self.isWildcard(identifier) && permitsHandler(of: identifier) }
 
     /// Returns whether the manifest permits a handler of this identifier. A wildcard is permitted if the list contains the same
-    /// wildcard, or a wildcard that covers it.
+    /// wildcard, or another wildcard that matches it.
     package func permitsHandler(of identifier: String) -> Bool {
         // Control characters are refused, because they would break every line that contains the identifier.
         guard !identifier.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else { return false }
@@ -91,12 +92,13 @@ package struct AppManifest: Sendable, Equatable {
 
     package static func isWildcard(_ identifier: String) -> Bool { identifier.hasSuffix(".*") }
 
-    /// - Parameter wildcard: a wildcard whose `*` matches the rest of an identifier. The rest is not empty.
+    /// - Parameter wildcard: a wildcard. The `*` at the end matches one or more characters of an identifier.
     package static func wildcard(_ wildcard: String, covers identifier: String) -> Bool {
         identifier.hasPrefix(wildcard.dropLast()) && identifier.utf8.count >= wildcard.utf8.count
     }
 
-    /// Returns whether the permitted list contains this identifier itself, and not only a wildcard that covers the identifier.
+    /// Returns whether the permitted list contains exactly this identifier. A wildcard that matches the identifier is not
+    /// sufficient.
     package func names(_ identifier: String) -> Bool { permittedIdentifiers.contains(identifier) }
 
     // MARK: The manifest of this process
@@ -142,8 +144,8 @@ package struct AppManifest: Sendable, Equatable {
         )
     }
 
-    /// Returns the content of a manifest file. If the file exists and cannot be read, the process ends, because an app with
-    /// another identity would work in other folders.
+    /// Returns the content of a manifest file. If the file exists but cannot be read, the process ends, because without the
+    /// manifest the app would have another identity and would use other folders.
     private static func contents(of url: URL, _ name: String) -> Data? {
         do {
             return try RetriedFileRead.contents(of: url)

@@ -5,15 +5,15 @@ import ProcessSupport
 
 /// Reads of the ledger whose results the app or its commands use for decisions.
 extension AppRuntime {
-    /// The time limit of reads of a list. This limit is long, because an app that does not find its work in a list begins the
-    /// work again.
+    /// The time limit for reading a list. The limit is long, because an app that does not find its work in a list begins the work
+    /// again.
     package static let listReadTimeout = Duration.seconds(60)
-    /// The time limit of other reads, and of reserving identifiers for new tasks.
+    /// The time limit for all other reads, and for the reservation of identifiers for new tasks.
     package static let patience = Duration.seconds(5)
 
     private var ledgerPatience: LedgerRetry { part { LedgerRetry() } }
 
-    /// Uses the ledger, and tries again if the use fails temporarily.
+    /// Calls a closure with the ledger, and tries again if the closure fails temporarily.
     package func patiently<Value>(
         for patience: Duration = patience, _ body: (Ledger) throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
@@ -31,7 +31,7 @@ extension AppRuntime {
     /// Reads the ledger, and tries again if the read fails temporarily. If the read still fails after the time limit, the failure
     /// is printed on standard error.
     ///
-    /// - Parameter name: The subject of the report, for example "the pending requests".
+    /// - Parameter name: The subject of the error message, for example "the pending requests".
     /// - Returns: `nil` if the ledger cannot be read.
     package func read<Value>(
         _ name: String, for patience: Duration = patience, _ body: (LedgerTransaction) throws -> Value
@@ -44,10 +44,11 @@ extension AppRuntime {
         }
     }
 
-    /// `true` if a ledger exists. A missing ledger is not created for a read.
+    /// `true` if a ledger exists. This property is checked first, because a read must not create a missing ledger.
     private var hasLedger: Bool { opened.withLock { $0 != nil } || !PathStatus.at(directories.ledger.path).isAbsent }
 
-    /// `true` if a command of this app passed a desktop session to the agent, which shows notifications in that session.
+    /// `true` if a command of this app has recorded a desktop session in the ledger. The agent shows notifications in this
+    /// session.
     package var knowsDesktop: Bool {
         read("the desktop session") {
             try $0.fact(.sessionEnvironment)?.variables["DBUS_SESSION_BUS_ADDRESS"] != nil
@@ -62,8 +63,8 @@ extension AppRuntime {
         return read("the state of network and power") { try $0.fact(.conditions)?.conditions } ?? nil
     }
 
-    /// `true` if the ledger has unfinished work. Also `true` if the ledger cannot be read at the moment. A started agent exits if
-    /// it finds no work.
+    /// `true` if the ledger has unfinished work, or cannot be read at the moment. In the second case an agent may be started
+    /// without need, but an agent without work exits.
     package var hasWorkLeft: Bool {
         guard hasLedger, !hasLedgerInMemory else { return false }
         do throws(StoreError) {
@@ -83,10 +84,10 @@ extension AppRuntime {
     }
 }
 
-/// Replacements of the ledger for commands that only show its content.
+/// Replacements of the ledger for commands that only show data.
 extension AppRuntime {
-    /// Replaces a missing ledger by an empty ledger in memory, without creating a file. If the folder cannot be read, the ledger
-    /// does not count as missing.
+    /// Replaces a missing ledger by an empty ledger in memory, without creating a file. If the folder cannot be read, the method
+    /// does nothing.
     package func makeNoLedger() {
         guard testHost == nil, access(directories.ledger.path, F_OK) != 0, FileFault(errno) == .missing,
             let empty = try? Ledger(inMemory: directories, makesFolders: false)
@@ -94,7 +95,7 @@ extension AppRuntime {
         opened.withLock { $0 = $0 ?? Opened(ledger: empty, isIntroduced: true) }
     }
 
-    /// Replaces a ledger that cannot be written by a copy in memory, and prints a message about this on standard error.
+    /// If the ledger cannot be written, replaces it by a copy in memory and prints a message on standard error.
     package func copyUnwritableLedger() {
         guard testHost == nil, !PathStatus.at(directories.ledger.path).isAbsent else { return }
         do throws(StoreError) {
@@ -119,11 +120,11 @@ extension AppRuntime {
 }
 
 extension AppRuntime {
-    /// The facts of this machine and the facts that this app's agent has recorded. Cost: about a dozen file checks, and one read
-    /// of the ledger if it exists.
+    /// The facts about this machine, and the facts that this app's agent has recorded. Cost: about a dozen file checks, and one
+    /// read of the ledger if it exists.
     package var desktopFacts: DesktopFacts {
         if isHosted { return .onTestHost }
-        // The ledger is read only if it exists, because a read must not create it.
+        // The ledger is read only if it exists, because a read must not create a missing ledger.
         let isThere = !PathStatus.at(directories.ledger.path).isAbsent
         let recorded = isThere ? read("the agent's data about this desktop") { try DesktopFacts.Recorded($0) } : nil
         return DesktopFacts(

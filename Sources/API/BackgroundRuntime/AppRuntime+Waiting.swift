@@ -2,32 +2,33 @@ import BackgroundLedger
 import Foundation
 import ProcessSupport
 
-// The time of the app.
+// The clock of the app, and the timers that use it.
 extension AppRuntime {
     /// The name of the command that a user types.
     package static var programName: String {
-        // Outside a test the manifest is not used, because the name may be needed before the manifest is set.
+        // Outside a test the executable's name is used and not the manifest, because the name may be needed before the manifest
+        // is set.
         (isTestHosted ? shared.testHost?.manifest.appIdentifier : nil) ?? AppManifest.executableURL.lastPathComponent
     }
 
-    /// The executor for Swift tasks of the app on a test host. The test host uses it to detect when the tasks wait. `nil` if the
-    /// process does not run on a test host.
+    /// The executor for Swift tasks of the app on a test host. The test host uses the executor to detect when all tasks wait.
+    /// `nil` if no test host is used.
     package var executor: (any TaskExecutor)? { testHost?.executor }
 
-    /// Returns the moment on the clock of this process for a date that the app computed. The two clocks differ only on a test
-    /// host.
+    /// Converts a date that the app computed to the clock of this process. The app's clock and the clock of this process differ
+    /// only on a test host.
     package func date(fromApp date: Date) -> Date {
         guard let testHost, let appNow = testHost.appNow else { return date }
         return date.moved(from: appNow(), to: testHost.now())
     }
 
-    /// Returns the date that the app would have computed for a moment on the clock of this process.
+    /// Converts a date on the clock of this process to the app's clock.
     package func date(forApp date: Date) -> Date {
         guard let testHost, let appNow = testHost.appNow else { return date }
         return date.moved(from: testHost.now(), to: appNow())
     }
 
-    /// Calls an action once, after the given number of seconds. On a test host, these are seconds of virtual time.
+    /// Calls an action once, after the given number of seconds. On a test host, the seconds are seconds of virtual time.
     ///
     /// - Returns: A closure that cancels the alarm.
     package func alarm(after seconds: Double, _ action: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
@@ -39,7 +40,7 @@ extension AppRuntime {
         return { sleeper.cancel() }
     }
 
-    /// Returns after the given number of seconds (of virtual time on a test host), or when the Swift task is cancelled.
+    /// Waits for the given number of seconds (virtual time on a test host), or until the Swift task is cancelled.
     package func pause(for seconds: Double) async {
         let (end, alarm) = AsyncStream.makeStream(of: Void.self)
         let cancelAlarm = self.alarm(after: seconds) { alarm.finish() }
@@ -47,14 +48,14 @@ extension AppRuntime {
         cancelAlarm()
     }
 
-    /// The time since a fixed but arbitrary moment, on the clock of ``alarm(after:_:)``.
+    /// The time since an arbitrary fixed moment, on the same clock as ``alarm(after:_:)``. Use it to measure durations.
     package var elapsed: Duration { testHost.map { .seconds($0.elapsed()) } ?? Self.start.duration(to: .now) }
     private static let start = ContinuousClock.now
 }
 
-// Waiting for work of an agent.
+// The methods that wait for a result of the agent.
 extension AppRuntime {
-    /// Waits like ``waitForAgent(until:)``. If agents are forbidden, waits without a time limit.
+    /// Waits like ``waitForAgent(until:)``. If agents are forbidden, the method waits without an agent and without a time limit.
     package func waitWithAgent<Value: Sendable>(
         until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
     ) async throws -> Value {
@@ -64,12 +65,13 @@ extension AppRuntime {
 
     /// Waits like ``wait(until:)`` for a result of the agent. If the agent is killed during the wait, another agent is started.
     ///
-    /// - Throws: also ``NoAgent``.
+    /// - Throws: ``NoAgent`` if no agent can be kept running, and the errors of ``wait(until:)``.
     package func waitForAgent<Value: Sendable>(
         looked: @escaping @Sendable () -> Void = {}, until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
     ) async throws -> Value {
         if isHosted { return try await wait(looked: looked, until: condition) }
-        // In exclusive mode, the agent cannot open the ledger before this process ends, so the wait would never end.
+        // If this process has the ledger in exclusive mode, the agent cannot open the ledger before this process ends. The wait
+        // would therefore never end.
         if try ledger().isAlone { throw StoreError.diskFull(path: directories.ledger.path) }
         return try await withThrowingTaskGroup(of: Value.self) { group in
             group.addTask { try await self.wait(looked: looked, until: condition) }
@@ -85,21 +87,21 @@ extension AppRuntime {
     }
 }
 
-// The end of the process.
+// The methods that end the process.
 extension AppRuntime {
-    /// Ends a process that a user started, after its work is stored.
+    /// Ends a process that a user started, when all work of the process is stored.
     package static func exitAfterPendingWork() {
         whenNothingIsLost(.ofThisProcess, UnsavedWork.current) { ProcessExit.end(0) }
     }
 
-    /// Calls an action when the running delivery is complete, and all work that the app began is stored.
+    /// Calls an action when the running delivery is complete and all work that the app began is stored.
     static func whenNothingIsLost(
         _ deliveries: DeliveryGate, _ beginnings: WorkCounter, _ action: @escaping @Sendable () -> Void
     ) {
         deliveries.close {
             beginnings.whenNone {
                 if let error = DurableWrites.shared.flush() { AppRuntime.shared.report("some changes were not stored: \(error)") }
-                // The process waits for commits that have begun.
+                // The process waits until running commits have ended.
                 (try? AppRuntime.shared.ledger())?.waitForWrites()
                 action()
             }

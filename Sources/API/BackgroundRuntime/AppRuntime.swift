@@ -3,17 +3,16 @@ import BackgroundLedger
 import Foundation
 import Synchronization
 
-/// The access of this process to its ledger and its agent. A process has one runtime. Every change is one durable transaction.
-/// After the transaction an agent is started if no agent is running.
+/// The access of this process to the ledger and the agent. A process has one runtime. Every change is one durable transaction.
+/// After the transaction, the runtime starts an agent if no agent is running.
 package final class AppRuntime: Sendable {
     /// The runtime of this process, or of its test host while a test drives the app.
     package static var shared: AppRuntime { LaunchContext.own?.runtime ?? ofBlock ?? hosted.withLock { $0 } ?? process }
 
-    /// The runtime of a block that was created on a test host. The block may run after the end of its test, during the next test.
+    /// The runtime of a block that was created on a test host. Such a block may run after the end of its test.
     @TaskLocal static var ofBlock: AppRuntime?
 
-    /// The runtime of the current work: the runtime of a test if the work belongs to the test, or else the runtime of the
-    /// process. Use this runtime for state that is kept between tests, and for real clocks.
+    /// The runtime of the test to which the current work belongs, or the runtime of the process if the work belongs to no test.
     package static var ofWork: AppRuntime { isOnTestHost ? shared : process }
     package static var ofProcess: AppRuntime { process }
 
@@ -29,15 +28,14 @@ package final class AppRuntime: Sendable {
     let testHost: TestHost?
     let waits = HostedWaits()
     private let isClosed = Mutex(false)
-    /// The lock of the parts. Recursive, because parts are created from parts.
+    /// The lock of the parts. The lock is recursive, because the creation of a part may need another part.
     private let partsLock = NSRecursiveLock()
     nonisolated(unsafe) private var parts: [ObjectIdentifier: AnyObject] = [:]
 
     /// The ledger of this process.
     struct Opened {
         let ledger: Ledger
-        /// `true` if the ledger contains the program and the user's session. A process that only reads does not wait to write
-        /// them.
+        /// `true` if the ledger contains the app's program and the user's session.
         var isIntroduced: Bool
     }
 
@@ -56,7 +54,7 @@ package final class AppRuntime: Sendable {
 
     // MARK: On a test host
 
-    /// Makes ``shared`` use this test host.
+    /// Creates a runtime for this test host. ``shared`` returns this runtime until the next test.
     package static func enter(_ testHost: TestHost) -> AppRuntime {
         let runtime = AppRuntime(testHost)
         // Sets the app's identity in Foundation.
@@ -65,16 +63,15 @@ package final class AppRuntime: Sendable {
         return runtime
     }
 
-    /// Ends the test. Work of the test that is still running has no access to this test host or to the user's ledger.
+    /// Ends the test. Work of the test that is still running cannot access this test host or the user's ledger any more.
     package func close() { isClosed.withLock { $0 = true } }
 
     package var isHosted: Bool { testHost != nil }
 
-    /// On a test host, reports that work is running, so that the test host waits for it.
+    /// On a test host, reports that work is running, so that the test host waits for the work.
     package func reportActivity() { testHost?.waitsChanged() }
 
-    /// `true` if the current work is part of the test on the test host. Otherwise it may be a callback of the test on a queue, or
-    /// another test.
+    /// `true` if the current work is known to be part of a test on a test host. `false`, for example, for a callback on a queue.
     package static var isOnTestHost: Bool { LaunchContext.own != nil || isTestHosted }
     @TaskLocal package static var isTestHosted = false
 
@@ -83,12 +80,12 @@ package final class AppRuntime: Sendable {
         waits.isWaiting(launch: launch, commits: testHost?.ledger.commitCount ?? 0)
     }
 
-    /// Releases all objects that are bound to a process that ended.
+    /// Releases all objects that belong to a simulated process that has ended.
     package func processEnded(launch: Int64) {
         for part in partsLock.withLock({ Array(parts.values) }) { (part as? any ProcessBound)?.processEnded(launch: launch) }
     }
 
-    /// Returns the single object of this type that the runtime has.
+    /// Returns the runtime's single object of this type, and creates it at the first call.
     package func part<Part: AnyObject & Sendable>(_ make: () -> Part) -> Part {
         partsLock.withLock {
             if let known = parts[ObjectIdentifier(Part.self)] as? Part { return known }
@@ -157,7 +154,7 @@ package final class AppRuntime: Sendable {
         return result
     }
 
-    /// The missing agent's program. `nil` if an agent is running, can be started, or is forbidden.
+    /// The agent's program, if it is missing. `nil` if an agent is running, can be started, or is forbidden.
     ///
     /// Cost: one check of a lock if an agent is running.
     package var missingAgent: CompanionProgram.Missing? {
@@ -173,7 +170,7 @@ package final class AppRuntime: Sendable {
 
     package var isAgentRunning: Bool { testHost?.hasAgent() ?? AgentStarter(directories: directories).isRunning }
 
-    /// Returns the ledger, opened at first use. A failed opening is tried again at the next use.
+    /// Returns the ledger, and opens it at the first call. If the ledger cannot be opened, the next call tries again.
     package func ledger() throws(StoreError) -> Ledger {
         if let testHost {
             guard !isClosed.withLock({ $0 }), LaunchContext.own?.isDead != true else {
@@ -194,10 +191,10 @@ package final class AppRuntime: Sendable {
         return try result.get()
     }
 
-    /// Writes the app's defaults, so that they outlive this process. On a test host, they are not written.
+    /// Writes the app's `UserDefaults` to the disk. On a test host, the method does nothing.
     func writeDefaults() { if testHost == nil { DefaultsWriting.write() } }
 
-    /// Runs one durable transaction. The app's defaults are written to the disk first.
+    /// Runs one durable transaction. The app's `UserDefaults` are written to the disk first.
     package func write<Value>(
         usesReserve: Bool = true, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Value {
@@ -215,7 +212,7 @@ package final class AppRuntime: Sendable {
         try introduce()
     }
 
-    /// Records the app's program and the user's session if that was not possible before.
+    /// Records the app's program and the user's session if an earlier attempt failed.
     private func introduce() throws(StoreError) {
         let trouble: StoreError? = opened.withLock { opened in
             guard let known = opened, !known.isIntroduced else { return nil }
@@ -229,7 +226,8 @@ package final class AppRuntime: Sendable {
         if let trouble { throw trouble }
     }
 
-    /// Starts an agent if the ledger has unfinished work. Repairs the login entry, because the programs may have been moved.
+    /// Starts an agent if the ledger has unfinished work. The method also repairs the login entry, because the programs may have
+    /// been moved.
     package func startAgentIfWorkIsLeft() {
         guard hasWorkLeft else { return }
         if isHosted {
@@ -253,7 +251,7 @@ package final class AppRuntime: Sendable {
 
     /// Records the app's program and the user's session, if the ledger does not contain them.
     ///
-    /// - Parameter waits: `true` to wait for another process that writes, and for space on the disk.
+    /// - Parameter waits: `true` to wait while another process writes, and to release reserved disk space if necessary.
     /// - Returns: `true` if the ledger contains these values now. The result is `false` only if `waits` is `false`.
     private func isIntroduced(to ledger: Ledger, waits: Bool) throws(StoreError) -> Bool {
         let app = AppRecord(
@@ -261,7 +259,8 @@ package final class AppRuntime: Sendable {
             displayName: manifest.displayName, variables: manifest.launchVariables)
         let environment = SessionEnvironment.current
         let settings = wantedSettings.withLock { $0 }
-        // A launched process has the agent's environment, and the user manager belongs to no session. Neither is recorded.
+        // The session is not recorded in a launched process, which has the agent's environment, or in a process of the user
+        // manager, which belongs to no session.
         let knowsSession =
             LaunchContext.current == nil && !ThisProcess.isUserManagers
             && environment.variables["DBUS_SESSION_BUS_ADDRESS"] != nil
@@ -288,8 +287,8 @@ package final class AppRuntime: Sendable {
         }
     }
 
-    /// Installs the login entry of the agent if it is missing or starts a missing program, so that accepted work survives a
-    /// reboot. In a launched process the entry already exists. Cost if the entry exists: a few file checks.
+    /// Installs the agent's login entry if it is missing or starts a missing program, so that accepted work continues after a
+    /// reboot. A launched process does nothing. If the entry exists, the cost is a few file checks.
     package func installLoginEntry() {
         guard LaunchContext.current == nil, testHost == nil else { return }
         let environment = ThisProcess.environment
@@ -317,7 +316,7 @@ package final class AppRuntime: Sendable {
         usesReserve: Bool = true, beforeStart: (Value) -> Void = { _ in }, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Value {
         try UnsavedWork.current.run { () throws(StoreError) -> Value in
-            // Failed writes are written first, because a waiting cancellation must not remove a later request.
+            // Writes that failed earlier are retried first, because a waiting cancellation must not remove a later request.
             if let error = DurableWrites.shared.flush() { throw error }
             let value = try write(usesReserve: usesReserve, body)
             beforeStart(value)

@@ -5,7 +5,8 @@ import Foundation
 import Synchronization
 import UserUnits
 
-/// The entry that starts the agent at the next login: a systemd user unit if a user manager runs, or else an XDG autostart entry.
+/// The entry that starts the agent at the next login. The entry is a systemd user unit if a user manager runs, and otherwise an
+/// XDG autostart entry.
 package struct AutostartEntry: Sendable {
     package enum Kind: Sendable, Equatable {
         case userUnit(path: String)
@@ -21,8 +22,8 @@ package struct AutostartEntry: Sendable {
     let directories: AppDirectories
     let environment: [String: String]
 
-    /// The command that runs at login instead of the agent. If empty, the agent runs. If the ledger was lost, the command submits
-    /// the app's work again. Then the process of the command becomes the agent (`exec`).
+    /// The command that runs at login instead of the agent. If the value is empty, the agent itself runs. If the ledger was lost,
+    /// the command submits the app's work again. After that, the process of the command becomes the agent (`exec`).
     package static let command = Mutex<[String]>([])
 
     package init(directories: AppDirectories, environment: [String: String] = ThisProcess.environment) {
@@ -49,15 +50,16 @@ package struct AutostartEntry: Sendable {
     /// The states of an installed entry. In most states the entry does not start the agent correctly.
     package enum EntryState: Sendable, Equatable {
         case asItShouldBe
-        /// The entry starts another program.
+        /// The entry starts a program with another path.
         case starts(String)
         /// The entry starts a program that does not exist any more.
         case startsNothing(String)
         /// The user manager has the unit, but does not start the unit at login.
         case isNotEnabled
-        /// The unit is masked by a link to /dev/null in its place.
+        /// The unit is masked: a link to /dev/null replaces the unit file.
         case isMasked
-        /// The entry was written by an earlier version, or its socket was removed. If the agent exits, it is not started again.
+        /// An earlier version wrote the entry, or the socket of the entry was removed. If the agent exits, it is not started
+        /// again.
         case lacksSocket
     }
 
@@ -73,7 +75,7 @@ package struct AutostartEntry: Sendable {
         let text = (try? String(contentsOfFile: installed.path, encoding: .utf8)) ?? ""
         let line = text.split(separator: "\n").first { $0.hasPrefix(key) }?.dropFirst(key.count) ?? ""
         guard line.hasSuffix(command) else {
-            // In the line, the words before the program are environment variables.
+            // The words before the program in this line are environment variables.
             let program = line.split(separator: "\"").first { $0.hasPrefix("/") }.map(String.init) ?? ""
             return access(program, X_OK) == 0 ? .starts(program) : .startsNothing(program)
         }
@@ -83,7 +85,8 @@ package struct AutostartEntry: Sendable {
         return text.contains(units.name(.socket)) && units.isInstalled(.socket) ? .asItShouldBe : .lacksSocket
     }
 
-    /// Writes the entry that fits this machine, and removes an entry of the other kind. Repeated calls do no harm.
+    /// Writes the kind of entry that this machine needs, and removes an entry of the other kind. The method can be called
+    /// repeatedly.
     package func install(agent: String, displayName: String) throws -> Kind {
         guard units.hasManager else {
             try StartingFile.write(desktopText(agent: agent, displayName: displayName), to: desktopURL)
@@ -91,7 +94,8 @@ package struct AutostartEntry: Sendable {
         }
         try units.install(command: command(agent), program: program(agent), displayName: displayName)
         unlink(desktopURL.path)
-        // If another process started the running agent, the unit's agent waits and takes over when the running agent is killed.
+        // If an agent is running that the user manager did not start, the agent of the unit waits, and replaces the running agent
+        // when it is killed.
         if FileLock.isHeld(directories.agentLock) { units.startService() }
         return .userUnit(path: units.url(.service).path)
     }
@@ -109,7 +113,7 @@ package struct AutostartEntry: Sendable {
         return command.isEmpty ? [agent, "--app", directories.appIdentifier] : command
     }
 
-    /// The words after the program are fixed, and need no quotes.
+    /// Returns the command line for an agent. The arguments after the program are fixed texts that need no quotes.
     private func line(_ agent: String, _ escaped: (String) -> String) -> String {
         let words = command(agent)
         return "\"\(escaped(words[0]))\"" + words.dropFirst().map { " \($0)" }.joined()
@@ -141,8 +145,8 @@ package struct AutostartEntry: Sendable {
             """
     }
 
-    /// Escapes a word of an Exec value: backslash, quote, dollar and backtick inside quotes; percent doubled; then the escapes of
-    /// strings.
+    /// Escapes a word of an Exec value. Inside quotes, a backslash precedes the characters backslash, quote, dollar and backtick.
+    /// A percent sign is doubled. After that, the escapes of strings are added.
     private static func desktopEscaped(_ text: String) -> String {
         var escaped = ""
         for character in text {

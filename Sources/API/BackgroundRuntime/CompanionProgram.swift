@@ -1,25 +1,25 @@
 import Foundation
 import ProcessSupport
 
-/// The other programs of an installation, found from the path of this program.
+/// Finds the other programs of the installation to which this program belongs.
 package enum CompanionProgram {
     package struct Missing: Error, CustomStringConvertible {
         let name: String
         let folder: String
-        /// The places that were searched, in this order.
+        /// The paths that were searched, in this order.
         package let places: [String]
 
-        /// The places as a part of a sentence, without the folders of `PATH`, because `PATH` may be long.
+        /// A message for the user. The folders of `PATH` are not listed, because `PATH` may be long.
         package var description: String { "\(name) was not found in \(folder), \(folder)/../libexec, \(folder)/../bin or PATH" }
     }
 
-    /// The environment variable with the path of the program that started a companion program. The companion program can run that
-    /// program.
+    /// The environment variable that contains the path of the program that started a companion program. With this path, the
+    /// companion program can run commands of the starting program.
     package static let starterVariable = "BACKGROUND_STARTED_BY"
 
     /// Finds a program next to this program, in `../libexec`, in `../bin`, then in `PATH`.
     ///
-    /// - Parameter override: the name of a variable that contains the path. This path is tried first.
+    /// - Parameter override: the name of an environment variable that contains a path. This path is tried first.
     package static func find(
         _ name: String, environment: [String: String] = ThisProcess.environment, override: String? = nil
     ) -> Result<String, Missing> {
@@ -35,7 +35,7 @@ package enum CompanionProgram {
         return .failure(Missing(name: name, folder: folder.path, places: places))
     }
 
-    /// Finds a program that does not belong to the installation.
+    /// Finds a program of the system in `PATH`.
     package static func findInPath(
         _ name: String, environment: [String: String] = ThisProcess.environment
     ) -> String? {
@@ -45,7 +45,7 @@ package enum CompanionProgram {
     /// The time limit in seconds for a program that must end by itself.
     private static let patience = 30.0
 
-    /// Starts a program without input and waits until it ends. The call blocks the thread.
+    /// Starts a program without input and waits until the program ends. The call blocks the thread.
     ///
     /// - Returns: the reason why the program does not work, or `nil` if it works.
     package static func trouble(starting path: String, _ arguments: [String]) -> String? {
@@ -64,8 +64,8 @@ package enum CompanionProgram {
         (environment["PATH"] ?? "/usr/bin").split(separator: ":").map { $0 + "/" + name }
     }
 
-    /// A file that cannot be examined at the moment is assumed to be the program. If the file is not the program, the start of
-    /// the file fails with a reason.
+    /// Returns whether a path is the path of a program. If the file cannot be examined at the moment, the result is `true`. If
+    /// the file is not a program, the start of the file fails later with a reason.
     private static func isProgram(_ path: String) -> Bool {
         var information = stat()
         guard path.hasPrefix("/") else { return false }

@@ -4,7 +4,7 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Converts the change notifications of a database to calls on a separate queue. One inotify descriptor serves all listeners.
+/// Calls listeners on a separate queue when the database changes. All listeners share one inotify descriptor.
 package final class DatabaseWatch: Sendable {
     private struct Listeners {
         var next = 0
@@ -16,11 +16,12 @@ package final class DatabaseWatch: Sendable {
 
     private let listeners = Mutex(Listeners())
     private let queue = DispatchQueue(label: "database-watch")
-    /// The source, set once in `init`, or `nil` if the database cannot be watched. Dispatch sources can be used from any thread.
+    /// The dispatch source, or `nil` if the database cannot be watched. The property is set once in `init`, and a dispatch source
+    /// can be used from any thread.
     nonisolated(unsafe) private let source: (any DispatchSourceProtocol)?
 
     /// Begins to watch a database. If the system has no more inotify instances or watches, all listeners are called every half
-    /// second. An unnecessary call does no harm.
+    /// second, because an unnecessary call does no harm.
     ///
     /// - Parameter database: the path of the database, which this process has opened.
     package init(database: String) {
@@ -31,7 +32,8 @@ package final class DatabaseWatch: Sendable {
         }
         let source = DispatchSource.makeReadSource(fileDescriptor: bell.descriptor, queue: queue)
         self.source = source
-        // The handler is @Sendable, because a handler from an isolated context would stop the program on this queue.
+        // The handler is `@Sendable`, because otherwise it would be isolated to the caller's actor, and the program would stop on
+        // this queue.
         source.setEventHandler { @Sendable [weak self] in
             bell.drain()
             self?.ring()
@@ -41,8 +43,8 @@ package final class DatabaseWatch: Sendable {
 
     deinit { source?.cancel() }
 
-    /// Calls the listeners every half second, from a thread. A process without a free descriptor cannot watch the database. A
-    /// timer of libdispatch also needs a descriptor, and never fires without a descriptor.
+    /// Calls the listeners every half second, from a separate thread. This is necessary if the process has no free descriptor for
+    /// inotify. A timer of libdispatch also needs a descriptor, so it would never fire.
     private func pollAtIntervals() {
         Thread.detachNewThread { [weak self] in
             while true {

@@ -2,13 +2,14 @@ import CCoreFoundation
 import Foundation
 import ProcessSupport
 
-/// Makes Foundation write the changed values of `UserDefaults` in every suite. On Linux, Foundation writes only when
-/// `synchronize()` is called, and an app for iOS never calls this method. Without this type, values that a launch set would be
+/// Writes the changed values of `UserDefaults` to the disk, for every suite. On Linux, Foundation writes values only when
+/// `synchronize()` is called, and code for iOS does not call this method. Without this type, values that a launch set would be
 /// lost when its process ends.
 ///
-/// `UserDefaults.standard.synchronize()` writes only the suite of `standard`. The call also creates these defaults if they are
-/// not used yet, which costs 3 ms at every launch. The function of CoreFoundation behind this method writes every suite in use if
-/// it is called for a suite that is not in use. Cost if no suite is in use: 0.1 ms once, then 3 µs.
+/// `UserDefaults.standard.synchronize()` is not used, because it writes only the suite of `standard`. The call also creates the
+/// standard defaults if the app does not use them, which costs 3 ms at every launch. The function of CoreFoundation that
+/// implements `synchronize()` writes every suite in use, if it is called for a suite that is not in use. If no suite is in use,
+/// the first call costs 0.1 ms, and each later call 3 µs.
 enum DefaultsWriting {
     /// Writes the changed values. The call has no effect if no value was set.
     static func write() {

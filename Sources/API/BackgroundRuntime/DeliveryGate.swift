@@ -1,14 +1,14 @@
 import Synchronization
 
-/// Coordinates the end of a process with deliveries to the app. If a delivery is not acknowledged, the next process delivers it
-/// again.
+/// Prevents a process from ending during a delivery to the app. If a delivery is not acknowledged in the ledger, the next process
+/// delivers it again.
 ///
-/// A delivery enters the gate, calls the app, is acknowledged in the ledger, and leaves the gate. After the gate is closed,
-/// ``enter()`` returns `false`. The remaining deliveries stay in the ledger for the next process.
+/// Each delivery has four steps: it enters the gate, calls the app, is acknowledged in the ledger, and leaves the gate. After the
+/// gate is closed, ``enter()`` returns `false`, and the ledger keeps the remaining deliveries for the next process.
 package final class DeliveryGate: Sendable {
     private enum State {
         case open(inside: Int)
-        /// The last delivery that leaves the gate calls these actions.
+        /// The gate accepts no more deliveries. When the last delivery leaves the gate, the actions are called.
         case closing(inside: Int, whenEmpty: [@Sendable () -> Void])
         case closed
     }
@@ -20,11 +20,11 @@ package final class DeliveryGate: Sendable {
     /// The gate of a process that a user started.
     package static var ofThisProcess: DeliveryGate { AppRuntime.shared.part { DeliveryGate() } }
 
-    /// `true` if the process is about to end. A delivery inside the gate completes its current call of the app, and makes no
-    /// other calls.
+    /// `true` if the process is about to end. A delivery that is inside the gate completes the current call of the app, and makes
+    /// no other calls.
     package var isClosing: Bool { state.withLock { if case .open = $0 { false } else { true } } }
 
-    /// Enters the gate. Returns `false` if the process is ending, so that nothing may be delivered any more.
+    /// Enters the gate. Returns `false` if the process is ending. In this case the caller must not deliver anything.
     package func enter() -> Bool {
         state.withLock { state in
             guard case .open(let inside) = state else { return false }
@@ -51,7 +51,8 @@ package final class DeliveryGate: Sendable {
         for action in whenEmpty { action() }
     }
 
-    /// Closes the gate. The action is called when the last delivery has left the gate, or at once if no delivery is inside.
+    /// Closes the gate. The action is called when the last delivery has left the gate, or at once if no delivery is inside the
+    /// gate.
     package func close(_ whenEmpty: @escaping @Sendable () -> Void) {
         let isEmpty = state.withLock { state -> Bool in
             switch state {

@@ -5,11 +5,11 @@ import ProcessSupport
 import UserUnits
 
 /// The facts about this machine and this app that decide when background work continues. The facts are read only from files and
-/// from the ledger, without waiting for another process.
+/// the ledger, so no other process is called.
 package struct DesktopFacts: Sendable, Equatable {
     /// The entry that starts the agent at login.
     package enum Entry: Sendable, Equatable {
-        /// No entry is installed. The entry is written with the first work that must survive a login.
+        /// No entry is installed. The entry is written together with the first work that must continue after a logout or reboot.
         case none(workIsLeft: Bool)
         case userUnit(AutostartEntry.EntryState)
         case xdgAutostart(AutostartEntry.EntryState)
@@ -21,7 +21,7 @@ package struct DesktopFacts: Sendable, Equatable {
         case unknown
         case switchedOff
         case noSession
-        /// Notifications cannot be shown, for this reason.
+        /// Notifications cannot be shown. The value contains the reason.
         case unreachable(String)
         case notShown
         case shown
@@ -29,21 +29,21 @@ package struct DesktopFacts: Sendable, Equatable {
 
     /// The support for waking the machine from sleep.
     package enum Waking: Sendable, Equatable {
-        /// This process and the user manager are not allowed to set an alarm.
+        /// Neither this process nor the user manager is allowed to set an alarm.
         case notAllowed
         /// No request needed an alarm yet.
         case untried
         case alarmIsSet
-        /// The obstacle that prevented an agent from setting an alarm.
+        /// An agent could not set an alarm. The value is the obstacle.
         case hindered(WakeObstacle)
     }
 
-    /// `true` if the agent's program was found, or a unit that starts it is installed.
+    /// `true` if the agent's program was found, or if a unit that starts the agent is installed.
     package var hasAgent: Bool
-    /// `true` in a Flatpak sandbox. Entries and units in the sandbox have no effect outside.
+    /// `true` in a Flatpak sandbox. Login entries and units that are written in the sandbox have no effect outside the sandbox.
     package var isInFlatpak: Bool
     package var hasUserManager: Bool
-    /// `true` if the user manager runs from boot on, whether the user is logged in or not.
+    /// `true` if the user manager runs from boot on, even if the user is not logged in.
     package var lingers: Bool
     package var entry: Entry
     package var waking: Waking
@@ -112,9 +112,9 @@ package struct DesktopFacts: Sendable, Equatable {
         }
     }
 
-    /// Returns whether the machine can be woken. If an agent has tried to set an alarm, its recorded result is used. Before the
-    /// first try, only the capability can be examined. An agent inherits the capabilities of its starter, which is this process
-    /// or the user manager.
+    /// Returns whether the machine can be woken. If an agent has tried to set an alarm, the recorded result is used. Before the
+    /// first try, only the capability can be examined: an agent inherits the capabilities of the process that starts it (this
+    /// process or the user manager).
     private static func waking(_ report: AlarmReport?) -> Waking {
         if let obstacle = report?.obstacle { return .hindered(obstacle) }
         if report?.alarm != nil { return .alarmIsSet }
@@ -126,7 +126,7 @@ package struct DesktopFacts: Sendable, Equatable {
         guard recorded.notificationsEnabled else { return .switchedOff }
         if let trouble = recorded.presenterTrouble { return .unreachable(trouble) }
         if let hasButtons = recorded.serverHasButtons { return hasButtons ? .shown : .notShown }
-        // An agent also searches for the session bus in this place.
+        // An agent also looks for the socket of the session bus at this path.
         let socket = environment["XDG_RUNTIME_DIR"].map { $0 + "/bus" }
         let isKnown =
             recorded.knowsSession || environment["DBUS_SESSION_BUS_ADDRESS"] != nil
@@ -134,8 +134,8 @@ package struct DesktopFacts: Sendable, Equatable {
         return isKnown ? .unknown : .noSession
     }
 
-    /// The facts in a test. The test host restarts an agent at once, reports network and power, and shows notifications with
-    /// buttons.
+    /// The facts about the desktop that a test host simulates. The test host restarts an agent at once, reports network and
+    /// power, and shows notifications with buttons.
     package static let onTestHost = DesktopFacts(
         hasAgent: true, isInFlatpak: false, hasUserManager: true, lingers: true, entry: .userUnit(.asItShouldBe),
         waking: .notAllowed,

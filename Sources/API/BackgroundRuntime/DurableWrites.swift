@@ -6,9 +6,9 @@ import Synchronization
 
 /// Durable writes for methods that cannot throw, for example `cancel()`, `suspend()` and removals.
 ///
-/// A write fails temporarily if the disk is full or another process blocks the ledger. The failure is then printed on standard
-/// error, and the write is retried after growing pauses. Later writes wait until this write has succeeded, so that the order of
-/// the writes is kept. This also applies to later writes that can throw. A process that a user started does not end before the
+/// A write can fail temporarily, for example if the disk is full or another process blocks the ledger. In this case the failure
+/// is printed on standard error, and the write is retried after growing pauses. To keep the order, all later writes wait until
+/// the failed write has succeeded, also writes of methods that can throw. A process that a user started does not end before the
 /// writes succeed or the time limit is reached. If the writes of a launch do not succeed, the launch has no result and is
 /// retried. A write that can never succeed is reported and discarded.
 package final class DurableWrites: Sendable {
@@ -32,13 +32,14 @@ package final class DurableWrites: Sendable {
         let since: ContinuousClock.Instant
     }
 
-    /// The number of seconds before the first retry. The constants below limit the pause and the total time.
+    /// The number of seconds before the first retry. `longestPause` limits the growing pause, and `patience` limits the total
+    /// time.
     private let firstPause: Double
     private static let longestPause = 10.0
     private static let patience = Duration.seconds(120)
 
     private let waiting = Mutex<[Waiting]>([])
-    /// This lock is held during retries, so that nothing is written twice.
+    /// The lock that is held during retries, so that no write is committed twice.
     private let working = Mutex(())
     private let queue = DispatchQueue(label: "durable writes")
 
@@ -47,9 +48,9 @@ package final class DurableWrites: Sendable {
     private let write: @Sendable (Body, Bool) throws(StoreError) -> Void
 
     /// - Parameters:
-    ///   - calls: returns the counter of calls that a process waits for before it ends.
-    ///   - report: prints a line on standard error.
-    ///   - write: commits, and then starts an agent if requested.
+    ///   - calls: a closure that returns the counter of the calls that a process waits for before it ends.
+    ///   - report: a closure that prints a line on standard error.
+    ///   - write: a closure that commits a write, and then starts an agent if requested.
     package init(
         firstPause: Double = 0.2, calls: @escaping @Sendable () -> OutstandingCalls,
         report: @escaping @Sendable (String) -> Void, write: @escaping @Sendable (Body, Bool) throws(StoreError) -> Void
@@ -57,7 +58,7 @@ package final class DurableWrites: Sendable {
         (self.firstPause, self.calls, self.report, self.write) = (firstPause, calls, report, write)
     }
 
-    /// Commits a write at once, on the caller's thread. If the write fails temporarily, the write is committed later.
+    /// Commits a write at once, on the caller's thread. If the write fails temporarily, it is retried later.
     ///
     /// - Parameters:
     ///   - name: the subject of the write, for the error message.
@@ -80,7 +81,7 @@ package final class DurableWrites: Sendable {
         tryAgain(after: firstPause, calls)
     }
 
-    /// Retries the waiting writes. Call this method before a write that must come after the waiting writes.
+    /// Retries the waiting writes. Call this method before a write that must be committed after the waiting writes.
     ///
     /// - Returns: the reason why a write still waits, or `nil` if no write waits.
     package func flush() -> StoreError? {
@@ -96,7 +97,7 @@ package final class DurableWrites: Sendable {
         }
     }
 
-    /// Returns `nil` if the write was committed.
+    /// Commits a write. Returns the error, or `nil` if the write was committed.
     private func attempt(_ waiting: Waiting) -> StoreError? {
         do throws(StoreError) {
             try write(waiting.body, waiting.startsAgent)

@@ -1,6 +1,6 @@
 import ProcessSupport
 
-/// A command that runs on a test host. Such a command represents a process that a user starts.
+/// A command that runs on a test host. The command represents a process that a user starts.
 package struct HostedCommand: Sendable {
     /// The number of the command on its test host. The number is not positive, because launches have positive numbers.
     package let number: Int64

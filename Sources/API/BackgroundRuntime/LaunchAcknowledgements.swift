@@ -1,23 +1,24 @@
 import BackgroundLedger
 import Synchronization
 
-/// The deliveries to the app in one launch. This type decides when the deliveries are acknowledged in the ledger.
+/// The acknowledgements of the deliveries to the app in one launch. This type decides when the ledger records the
+/// acknowledgements.
 final class LaunchAcknowledgements: Sendable {
     typealias Acknowledgement = @Sendable (LedgerTransaction) throws -> Void
 
     private enum State {
         /// Deliveries are acknowledged together with the result of the launch.
         case open([Acknowledgement])
-        /// Deliveries are recorded at once.
+        /// Deliveries are acknowledged at once.
         case atOnce
-        /// The launch has a result. Later deliveries are recorded at once if `counting` is `true`. Otherwise they are not
-        /// recorded.
+        /// The launch has a result. If `counting` is `true`, later deliveries are acknowledged at once. Otherwise later
+        /// deliveries are not acknowledged.
         case closed(counting: Bool)
     }
 
     private let state = Mutex(State.open([]))
 
-    /// - Returns: `true` if the caller has to write the acknowledgement now.
+    /// - Returns: `true` if the caller has to write the acknowledgement to the ledger now.
     func add(_ acknowledgement: @escaping Acknowledgement) -> Bool {
         state.withLock { state in
             switch state {
@@ -35,9 +36,9 @@ final class LaunchAcknowledgements: Sendable {
         state.withLock { state in if case .open(let all) = state { all } else { [] } }
     }
 
-    /// Records deliveries at once from now on.
+    /// Changes the rule: from now on, deliveries are acknowledged at once.
     ///
-    /// - Returns: the earlier acknowledgements. The caller has to write them now.
+    /// - Returns: the earlier acknowledgements, which the caller has to write to the ledger now.
     func stopDeferring() -> [Acknowledgement] {
         state.withLock { state in
             guard case .open(let earlier) = state else { return [] }

@@ -2,11 +2,11 @@ import Foundation
 import Synchronization
 
 extension LaunchContext {
-    /// Waits half a second, or longer on a busy computer. During this time, code after the completion of a task can run, for
-    /// example code that submits the next task.
+    /// Waits half a second, or longer on a busy computer. During this time, the app's code can continue after the completion of a
+    /// task, for example to submit the next task.
     ///
-    /// A process on a test host does not end. On a test host, the method yields several times, also on the main actor. It also
-    /// makes a few short pauses, because other programs may delay the thread of this code. Virtual time does not pass.
+    /// On a test host, the method yields several times instead, also on the main actor. It also makes a few short pauses, because
+    /// other programs may delay the thread of the app's code. Virtual time does not pass during the call.
     package static func graceAfterResult() async {
         let runtime = AppRuntime.shared
         guard runtime.isHosted else {
@@ -19,9 +19,9 @@ extension LaunchContext {
         for turn in 0..<50 {
             if turn.isMultiple(of: 10) {
                 await pause(0.0005)
-                // Work that was enqueued on the main actor earlier has run after this call, even if the main thread is slow.
+                // After this call, all work that was enqueued on the main actor earlier has run, even if the main thread is slow.
                 await MainActor.run {}
-                // The same holds for work of tasks without an actor.
+                // After this call, earlier work of Swift tasks without an actor has run.
                 await Task.detached {}.value
             } else {
                 await Task.yield()

@@ -1,12 +1,12 @@
 extension LaunchContext {
-    /// A session's delegate, in a launch that may be for the events of this session.
+    /// A session's delegate. The launch may be for the events of this session.
     package struct Listener: Sendable {
         let session: String
-        /// Returns whether the delegate has received all events that waited for it.
+        /// A closure that returns whether the delegate has received all waiting events.
         let hasReceivedAll: @Sendable () -> Bool
-        /// Returns when the delegate has received all waiting events.
+        /// A closure that waits until the delegate has received all waiting events.
         let waitForAllEvents: @Sendable () async -> Void
-        /// Leaves the remaining events, because the launch does not wait any more.
+        /// A closure that ends the wait for the remaining events.
         let skipRemainingEvents: @Sendable () -> Void
 
         package init(

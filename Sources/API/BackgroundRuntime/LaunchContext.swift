@@ -5,15 +5,16 @@ import CLinux
 import Foundation
 import Synchronization
 
-/// The launch of this process by the agent: the reason for the launch, the end of its time, and its result.
+/// The launch for which the agent started this process. The object contains the reason for the launch, the warning before the
+/// time limit, and the result.
 ///
 /// ``current`` is `nil` in a process that a user or another program started.
 package final class LaunchContext: Sendable {
-    /// The environment variable with the launch's number.
+    /// The environment variable that contains the launch's number.
     package static let variable = "BACKGROUND_LAUNCH"
 
-    /// The launch of the current work. Launches on a test host share a process. Work outside the launch's Swift tasks (a callback
-    /// on a queue) belongs to the running launch, if exactly one launch is running.
+    /// The launch to which the current work belongs. On a test host, several launches run in one process. If work is outside the
+    /// launch's Swift tasks (a callback on a queue) and exactly one launch is running, the work belongs to this launch.
     package static var current: LaunchContext? {
         if let own { return own }
         if HostedCommand.current != nil { return nil }
@@ -21,7 +22,7 @@ package final class LaunchContext: Sendable {
         return runtime.isHosted ? runtime.part { HostedLaunches() }.only : ofThisProcess
     }
 
-    /// On a test host, the number of the launch or command that this Swift task belongs to, or `nil` if it is not known.
+    /// On a test host, the number of the launch or command that this Swift task belongs to, or `nil` if this is not known.
     package static var currentNumber: Int64? { current?.id ?? HostedCommand.current?.number }
 
     /// On a test host, the launch that this Swift task belongs to.
@@ -43,8 +44,8 @@ package final class LaunchContext: Sendable {
         var failure: String?
         /// The text about the result of the launch, which the history shows.
         var summary: String?
-        /// `true` if the handlers returned and the launch waits only for the delegates. In this case deliveries are acknowledged
-        /// even if the time of the launch ends, because no handler continues to work with the delivered events.
+        /// `true` if the handlers have returned and the launch waits only for the delegates. In this case deliveries are
+        /// acknowledged even after the time limit, because no handler is still working with the delivered events.
         var waitsForListeners = false
         /// The delegates that receive the events of this launch.
         var listeners: [Listener] = []
@@ -52,7 +53,7 @@ package final class LaunchContext: Sendable {
         var hasUnseenWork = false
         /// `true` if the process waits for ``graceAfterResult()`` before it ends.
         var hasGrace = false
-        /// The work that is allowed to continue after the result is known.
+        /// The closures that wait for work that is allowed to continue after the result.
         var stays: [@Sendable () async -> Void] = []
     }
 
@@ -61,7 +62,7 @@ package final class LaunchContext: Sendable {
     private let acknowledgements = LaunchAcknowledgements()
     /// The gate of the deliveries to the app in this launch.
     package let deliveries = DeliveryGate()
-    /// The work that the app begins in this launch, until it is durable.
+    /// The counter of work that the app has begun in this launch and that is not stored in the ledger yet.
     let beginnings = WorkCounter()
     package let begun = ActiveTransfers()
 
@@ -83,7 +84,7 @@ package final class LaunchContext: Sendable {
 
     /// Creates a launch on a test host.
     ///
-    /// - Parameter leave: called instead of `exit`.
+    /// - Parameter leave: a closure that is called instead of `exit`.
     package init(
         id: Int64, runtime: AppRuntime, identity: ProcessIdentity, leave: @escaping @Sendable (Int32) -> Void
     ) {
@@ -100,7 +101,8 @@ package final class LaunchContext: Sendable {
     /// On a test host, `true` if the process was killed. Later work of the launch has no effect.
     package var isDead: Bool { dead.withLock { $0 } }
 
-    /// On a test host, calls an action when the process is killed, so that waits for the work of this process end.
+    /// On a test host, registers an action that is called when the process is killed. The action ends the waits for the work of
+    /// this process.
     package func onTermination(_ action: @escaping @Sendable () -> Void) { terminationActions.withLock { $0.append(action) } }
 
     /// On a test host, simulates a SIGKILL of the process.
@@ -124,8 +126,8 @@ package final class LaunchContext: Sendable {
     /// Returns the launch's row in the ledger, and begins to wait for the warning signal (SIGTERM). Call this method once, before
     /// any work.
     ///
-    /// The agent started this process with SIGTERM blocked. So an early signal stays pending until the thread that this method
-    /// creates receives it.
+    /// The agent started this process with the signal SIGTERM blocked. An early signal therefore stays pending until the thread
+    /// that this method creates receives it.
     package func begin() throws -> LaunchRecord {
         let ledger = try AppRuntime.shared.ledger()
         let record = try ledger.write { transaction -> LaunchRecord? in
@@ -134,7 +136,8 @@ package final class LaunchContext: Sendable {
         }
         guard let record, record.endedAt == nil else { throw LaunchIsOver() }
         state.withLock { $0.record = record }
-        // An event may crash every process that receives it. In this case the other events must not be delivered again and again.
+        // An event may crash every process that receives the event. Deliveries are therefore acknowledged at once, so that the
+        // other events are not delivered again and again.
         if record.kind == .urlSession, hasFailedTwice { _ = acknowledgements.stopDeferring() }
         guard role == nil else { return record }
         let thread = Thread { [self] in
@@ -151,10 +154,10 @@ package final class LaunchContext: Sendable {
 
     package struct LaunchIsOver: Error {}
 
-    /// The number of consecutive launches for the same events before this launch that did not succeed.
+    /// The number of consecutive unsuccessful launches for the same events before this launch.
     package var repetitions: Int { state.withLock { ($0.record?.generation ?? 1) - 1 } }
 
-    /// `true` if at least two launches in a row for the same events did not succeed.
+    /// `true` if at least two consecutive launches for the same events did not succeed.
     package var hasFailedTwice: Bool { repetitions > 1 }
 
     /// Returns whether the launch is for the events of this background session.
@@ -164,8 +167,8 @@ package final class LaunchContext: Sendable {
         return record.map { $0.kind == .urlSession && $0.identifier == identifier } ?? false
     }
 
-    /// Handles the warning signal. The agent commits the reason to the ledger before it sends the signal. If the ledger has no
-    /// reason, another process sent the signal, for example at a logout, or the agent cannot write to the ledger.
+    /// Handles the warning signal. The agent commits the reason to the ledger before the agent sends the signal. If the ledger
+    /// contains no reason, another process sent the signal, for example at a logout, or the agent cannot write to the ledger.
     package func handleStopWarning() {
         // The time limit of this read is short, because the launch has little time to stop.
         let recorded =
@@ -180,11 +183,11 @@ package final class LaunchContext: Sendable {
         for handler in handlers { handler(reason) }
     }
 
-    /// The reason why the launch must end. `nil` before the warning.
+    /// The reason why the launch must end, or `nil` before the warning.
     package var stopReason: StopReason? { state.withLock { $0.stop } }
 
-    /// Calls a handler once when the time of the launch ends, on another thread than the work. If the time has already ended, the
-    /// handler is called at once.
+    /// Registers a handler that is called once at the warning, which comes before the kill. The handler runs on another thread
+    /// than the work. If the warning has already come, the handler is called at once.
     package func onWarning(_ handler: @escaping @Sendable (StopReason) -> Void) {
         let already = state.withLock { state -> StopReason? in
             if state.stop == nil { state.handlers.append(handler) }
@@ -194,15 +197,16 @@ package final class LaunchContext: Sendable {
     }
 
     /// Acknowledges a delivery to the app together with the result of the launch. If the process is killed before the result, the
-    /// delivery is repeated.
+    /// next launch repeats the delivery.
     package func acknowledgeAtEnd(_ acknowledgement: @escaping @Sendable (LedgerTransaction) throws -> Void) {
         guard acknowledgements.add(acknowledgement) else { return }
         DurableWrites.shared.commit("the delivery in launch \(id)", acknowledgement)
     }
 
-    /// Acknowledges deliveries at once from now on. Call this method if the app began a background transfer in this launch,
-    /// because the app would begin the transfer again if all events were delivered again. An upload with a submission key is an
-    /// exception. Also call this method if the time of the launch ended before all events were delivered.
+    /// Acknowledges earlier deliveries now, and later deliveries at once. Call this method if the app began a background transfer
+    /// in this launch. Otherwise the app would begin the transfer again if the events were delivered again. A transfer that is an
+    /// upload with a submission key does not need this call. Also call this method if the time limit was reached before all
+    /// events were delivered.
     ///
     /// - Parameter recorded: the number of deliveries that ``recordDeliveries(in:)`` recorded.
     package func acknowledgeAtOnce(recorded: Int = 0) {
@@ -211,7 +215,7 @@ package final class LaunchContext: Sendable {
         DurableWrites.shared.commit("the delivery in launch \(id)") { for acknowledge in earlier { try acknowledge($0) } }
     }
 
-    /// Acknowledges the deliveries that wait for the result of the launch.
+    /// Acknowledges, in the given transaction, the deliveries that wait for the result of the launch.
     ///
     /// - Returns: the number of these deliveries.
     package func recordDeliveries(in transaction: LedgerTransaction) throws -> Int {
@@ -220,21 +224,22 @@ package final class LaunchContext: Sendable {
         return waiting.count
     }
 
-    /// Stops the time limit while the user chooses a file, for at most 10 min.
+    /// Pauses the time limit while the user chooses a file, for at most 10 minutes.
     package func setPersonChoosing(_ isChoosing: Bool) {
         DurableWrites.shared.commit("the wait for the user's choice", startsAgent: false) { [id] in
             try $0.setPersonChoosing(isChoosing, launch: id)
         }
     }
 
-    /// Records that a registered handler runs on a queue that the app chose. The handler may begin other tasks on this queue.
+    /// Records that a registered handler runs on a queue of the app. A test host cannot observe other work that the handler
+    /// begins on this queue.
     package func recordUnseenWork() { state.withLock { $0.hasUnseenWork = true } }
 
     /// On a test host, `true` if the process of this launch has not ended.
     var isLiving: Bool { runtime?.part { HostedLaunches() }.contains(self) ?? false }
 
-    /// The identifiers of the sessions that have a delegate in this launch. Empty if the launch has its result, or if a test host
-    /// cannot observe all of the launch's work.
+    /// The identifiers of the sessions that have a delegate in this launch. The set is empty if the launch has a result, or if a
+    /// test host cannot observe all work of the launch.
     package var awaitedSessions: Set<String> {
         state.withLock { $0.hasUnseenWork || $0.isFinished ? [] : Set($0.listeners.map(\.session)) }
     }
@@ -258,11 +263,12 @@ package final class LaunchContext: Sendable {
         for listener in listeners { await listener.waitForAllEvents() }
     }
 
-    /// Ends the deliveries because the time is up. The delegates finish their current call.
+    /// Ends the deliveries at the time limit. Each delegate finishes its current call.
     ///
-    /// If a delegate has not received all events, the events that it received are recorded now, and the next launch delivers the
-    /// rest. Without this record, a launch with more events than it can deliver in its time would be repeated with the same
-    /// events. If the delegates have received all events and a handler still works with them, the events are delivered again.
+    /// If a delegate has not received all events, the received events are acknowledged now, and the next launch delivers the
+    /// rest. Otherwise a launch with too many events for the time limit would be repeated with the same events again and again.
+    /// If the delegates have received all events but a handler is still working, nothing is acknowledged, and the next launch
+    /// delivers the events again.
     func endDeliveries() {
         let listeners = listenersOfLaunch
         guard state.withLock({ $0.waitsForListeners }) || listeners.contains(where: { !$0.hasReceivedAll() }) else { return }
@@ -270,14 +276,14 @@ package final class LaunchContext: Sendable {
         acknowledgeAtOnce()
     }
 
-    /// Marks the launch as failed, independent of the result of its handler. The history shows the reason.
+    /// Marks the launch as failed, independent of the handler's result. The history shows the reason.
     package func fail(_ reason: String) { state.withLock { $0.failure = $0.failure ?? reason } }
 
     /// Sets the text that the history shows about the result of the launch. Each call replaces the text.
     package func describe(_ summary: String) { state.withLock { $0.summary = summary } }
 
-    /// Returns the responses to a notification that were not delivered. If the responses cannot be read, the launch fails,
-    /// because otherwise the responses would be acknowledged as delivered.
+    /// Returns the responses to a notification that were not delivered. If the ledger cannot be read, the launch fails. Otherwise
+    /// the responses would be acknowledged although the app did not receive them.
     package static func undeliveredResponses(to notification: String) -> [NotificationResponseRecord] {
         do {
             return try AppRuntime.shared.ledger().read { try $0.undeliveredResponses() }.filter {
@@ -303,12 +309,12 @@ package final class LaunchContext: Sendable {
         let acknowledgements = acknowledgements.close(counting: counts)
         KillPoint.reach(.beforeResult)
         do {
-            // The handler's requests are written first. If these requests cannot be written, this launch has no result and is
-            // retried.
+            // Waiting writes of the handler are committed first. If these writes fail, this launch has no result and is retried.
             if let error = DurableWrites.shared.flush() { throw error }
             AppRuntime.shared.writeDefaults()
             try AppRuntime.shared.ledger().write { transaction in
-                // Deliveries are acknowledged only if the handler completed. Interrupted work is delivered again.
+                // Deliveries are acknowledged only if the handler completed. After an interruption, the next launch repeats the
+                // deliveries.
                 for acknowledge in acknowledgements { try acknowledge(transaction) }
                 try transaction.setResult(result, detail: detail, ofLaunch: id)
             }
@@ -343,14 +349,15 @@ package final class LaunchContext: Sendable {
     /// time of the launch ends.
     package func stay(until isOver: @escaping @Sendable () async -> Void) { state.withLock { $0.stays.append(isOver) } }
 
-    /// Lets the process wait for ``graceAfterResult()`` once, after all other work that is allowed to continue.
+    /// Makes the process wait for ``graceAfterResult()`` once, after all other work that is allowed to continue.
     package func stayForGrace() { state.withLock { $0.hasGrace = true } }
 
     private func exitWhenIdle(mayContinue: Bool) {
         let (stays, hasGrace, isWarned) = state.withLock { ($0.stays, $0.hasGrace, $0.stop != nil) }
         guard !stays.isEmpty || hasGrace || mayContinue && !begun.isEmpty else { return exitAfterPendingWork() }
         let (quiet, isQuiet) = AsyncStream.makeStream(of: Void.self)
-        // A launch that was warned before its result can use the rest of the grace time. The agent ends this time.
+        // A launch that received the warning before its result can use the rest of the grace time. The agent kills the process
+        // after this time.
         if !isWarned { onWarning { _ in isQuiet.finish() } }
         onTermination { isQuiet.finish() }
         // On a test host virtual time does not pass while one of these tasks runs.
@@ -368,9 +375,9 @@ package final class LaunchContext: Sendable {
         }
     }
 
-    /// Returns when no attempt at a transfer that the app began is running.
+    /// Waits until no attempt at a transfer that the app began is running.
     ///
-    /// - Parameter timeIsUp: Called if the wait takes longer than ``AgentSettings/continuation``.
+    /// - Parameter timeIsUp: a closure that is called if the wait takes longer than ``AgentSettings/continuation``.
     private func continueForAttempts(_ timeIsUp: @escaping @Sendable () -> Void) async {
         guard !begun.isEmpty else { return }
         let continuation = AppRuntime.shared.continuation
@@ -380,8 +387,8 @@ package final class LaunchContext: Sendable {
         await begun.untilQuiet()
     }
 
-    /// Ends the process after all deliveries and writes. A request that is submitted after the result is treated like a request
-    /// before the result. If a delegate never returns, the agent kills the process when the time of the launch ends.
+    /// Ends the process after all deliveries and writes. A request that the app submits after the result is also stored. If a
+    /// delegate never returns, the agent kills the process at the time limit.
     private func exitAfterPendingWork() {
         guard !isDead else { return endProcess(0) }
         AppRuntime.whenNothingIsLost(deliveries, beginnings) { [self] in endProcess(0) }

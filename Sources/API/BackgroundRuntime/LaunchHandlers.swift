@@ -4,12 +4,12 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// The handlers of launches in this process, by kind. Each API module registers its own handlers here.
+/// The functions that run launches in this process, by kind of launch. Each API module registers its own functions here.
 package final class LaunchHandlers: Sendable {
     package static var shared: LaunchHandlers { AppRuntime.shared.part { LaunchHandlers() } }
 
     /// A function that runs a launch to its end. The function returns whether the launch succeeded, or `nil` if the module does
-    /// not handle the launch. The function's Swift task is cancelled when the time of the launch ends.
+    /// not handle the launch. The function's Swift task is cancelled at the launch's time limit.
     package typealias Handler = @Sendable (LaunchRecord) async -> Bool?
 
     private let handlers = Mutex<[LaunchKind: [Handler]]>([:])
@@ -20,7 +20,7 @@ package final class LaunchHandlers: Sendable {
         handlers.withLock { $0[kind, default: []].append(handler) }
     }
 
-    /// Runs this process's launch and ends the process. Returns at once, because the work continues in a task.
+    /// Starts a Swift task that runs this process's launch and then ends the process. The method returns at once.
     @discardableResult
     package func run(_ context: LaunchContext) -> Task<Void, Never>? {
         let record: LaunchRecord

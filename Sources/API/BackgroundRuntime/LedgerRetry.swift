@@ -2,18 +2,18 @@ import Dispatch
 import ProcessSupport
 import Synchronization
 
-/// Repeats uses of the ledger that failed temporarily, for methods of the API that cannot throw.
+/// Repeats reads and writes of the ledger that failed temporarily, for methods of the API that cannot throw.
 ///
-/// Retries are necessary because an app would use an empty list as the result, and would begin its work again.
+/// Retries are necessary, because otherwise an app could receive an empty list and would begin its work again.
 package final class LedgerRetry: Sendable {
-    /// The consecutive failures of all calls together.
+    /// The series of consecutive failures, for all calls together.
     private struct Failures {
         let since: SuspendingClock.Instant
         var last: SuspendingClock.Instant
         var reported: Set<String> = []
     }
 
-    /// A failure after this pause begins a new series of failures.
+    /// If no failure occurred during this time, the next failure begins a new series.
     private static let longestPause = Duration.seconds(10)
 
     private let failures = Mutex<Failures?>(nil)
@@ -21,8 +21,8 @@ package final class LedgerRetry: Sendable {
     private let retry: @Sendable () -> ReadRetry
 
     /// - Parameters:
-    ///   - now: returns the time.
-    ///   - retry: creates the object that repeats the uses of one call.
+    ///   - now: a closure that returns the current time.
+    ///   - retry: a closure that creates the object that repeats the tries of one call.
     package init(
         now: @escaping @Sendable () -> SuspendingClock.Instant = { .now },
         retry: @escaping @Sendable () -> ReadRetry = { ReadRetry() }
@@ -30,10 +30,10 @@ package final class LedgerRetry: Sendable {
         (self.now, self.retry) = (now, retry)
     }
 
-    /// Calls the body until it succeeds, and returns its result. Blocks the thread between two tries.
+    /// Calls the body until the body succeeds, and returns the body's result. The call blocks the thread between two tries.
     ///
-    /// - Parameter patience: The time limit, counted from the first failure. Time that another call has already waited is
-    ///   included.
+    /// - Parameter patience: The time limit, counted from the first failure of the series. A failure of an earlier call can be
+    ///   the first failure.
     /// - Throws: The last error. The error is thrown at once if another try cannot help.
     package func run<Value>(
         for patience: Duration, _ body: () throws(StoreError) -> Value
@@ -47,7 +47,7 @@ package final class LedgerRetry: Sendable {
                 return value
             } catch {
                 let failing = recordFailure(ofUseFrom: start)
-                // Another ledger has replaced this ledger, so another try cannot help.
+                // Another ledger file has replaced this ledger, so another try cannot succeed.
                 if case .replaced = error { throw error }
                 guard error.isPassing, failing < patience else { throw error }
                 let pause = DispatchSemaphore(value: 0)
@@ -57,10 +57,10 @@ package final class LedgerRetry: Sendable {
         }
     }
 
-    /// Records a failure. The time of the use itself does not count as a pause, because opening the ledger beside a stopped agent
-    /// fails only after 10 seconds.
+    /// Records a failure. The duration of the failed try is not counted as a pause without failures. For example, if the agent is
+    /// stopped, opening the ledger fails only after 10 seconds.
     ///
-    /// - Returns: The time since the begin of the first use in a row that failed.
+    /// - Returns: The time since the first failed try of the series began.
     private func recordFailure(ofUseFrom start: SuspendingClock.Instant) -> Duration {
         let now = now()
         return failures.withLock { failures in
@@ -72,8 +72,8 @@ package final class LedgerRetry: Sendable {
         }
     }
 
-    /// Returns whether a failure must be reported. Not every failure is reported, because an app may read the state of a thousand
-    /// tasks.
+    /// Returns whether a failure must be reported. Only some failures are reported, because an app may read the state of a
+    /// thousand tasks.
     ///
     /// - Parameter name: The subject that could not be read. Each subject is reported once in a series of failures.
     package func isFirstReport(of name: String) -> Bool {

@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 
 /// Counts calls whose completion handlers were not called yet, and events that are being delivered. A process that a user started
-/// does not end before these calls and deliveries are complete.
+/// does not end before all of them are complete.
 package final class OutstandingCalls: Sendable {
     package static var shared: OutstandingCalls { AppRuntime.shared.part { OutstandingCalls() } }
 
@@ -15,7 +15,7 @@ package final class OutstandingCalls: Sendable {
 
     package var isEmpty: Bool { count.withLock { $0 == 0 } }
 
-    /// Runs the call on a queue of the system.
+    /// Runs the closure on a global dispatch queue.
     package func run(_ body: @escaping @Sendable () -> Void) {
         enter()
         let body = WorkContext().block(body)
@@ -25,7 +25,7 @@ package final class OutstandingCalls: Sendable {
         }
     }
 
-    /// Begins a call that ends with ``leave()``.
+    /// Begins a call. ``leave()`` ends the call.
     package func enter() {
         count.withLock { $0 += 1 }
         group.enter()

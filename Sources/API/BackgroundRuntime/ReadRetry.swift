@@ -3,7 +3,8 @@ import Synchronization
 
 /// Repeats reads of the ledger, or of a store, that failed after a change notification.
 ///
-/// Each change is notified only once. Without another read, the process would not see the change before the next change.
+/// Only one notification is sent for each change. If the read were not repeated, the process would detect the change only after
+/// the next change.
 package final class ReadRetry: Sendable {
     /// The number of seconds before the first repetition. The pause doubles with each failure.
     private static let firstPause = 0.1
@@ -22,8 +23,8 @@ package final class ReadRetry: Sendable {
     private let alarm: Alarm
 
     /// - Parameters:
-    ///   - now: returns the time.
-    ///   - alarm: calls an action once, after the given number of seconds.
+    ///   - now: a closure that returns the current time.
+    ///   - alarm: a function that calls an action once, after the given number of seconds.
     package init(
         now: @escaping @Sendable () -> SuspendingClock.Instant = { .now },
         alarm: @escaping Alarm = { seconds, action in
@@ -40,7 +41,7 @@ package final class ReadRetry: Sendable {
 
     /// Records a failed read.
     ///
-    /// - Parameter again: reads again. The closure is called after a pause, once for all failures in this pause.
+    /// - Parameter again: a closure that reads again. The closure is called after a pause, once for all failures in this pause.
     /// - Returns: the time since the first failure of the series.
     @discardableResult
     package func failed(again: @escaping @Sendable () -> Void) -> Duration {

@@ -3,24 +3,25 @@ import BackgroundLedger
 import Foundation
 import Synchronization
 
-/// The replacement of the system while a test drives an app in virtual time.
+/// The simulated system that runs an app in virtual time during a test.
 package struct TestHost: Sendable {
     package var manifest: AppManifest
-    /// The ledger in memory, as the app reads it.
+    /// The ledger in memory, as a view for the app's processes.
     package var ledger: Ledger
     package var now: @Sendable () -> Date
-    /// Returns the number of seconds since a fixed but arbitrary moment. A change of the clock does not change this number.
+    /// Returns the number of seconds since an arbitrary fixed moment. A change of the clock has no effect on this number.
     package var elapsed: @Sendable () -> Double
-    /// Returns the time that `Date()` shows to the app, if that clock differs from ``now``.
+    /// Returns the time that the app reads with `Date()`, if this time differs from ``now``.
     package var appNow: (@Sendable () -> Date)?
     package var zone: @Sendable () -> TimeZone
-    /// Called after a commit that an agent should process.
+    /// A closure that is called after each commit that an agent should process.
     package var agentIsNeeded: @Sendable () -> Void
     package var hasAgent: @Sendable () -> Bool
     package var isAlive: @Sendable (ProcessIdentity) -> Bool
-    /// Called when a wait for a change of the ledger begins, reads the ledger, or ends.
+    /// A closure that is called when a wait for a change of the ledger begins, reads the ledger, or ends.
     package var waitsChanged: @Sendable () -> Void
-    /// Calls an action after the given number of seconds of virtual time. Returns a closure that cancels the alarm.
+    /// A function that calls an action after the given number of seconds of virtual time. The function returns a closure that
+    /// cancels the alarm.
     package var alarm: @Sendable (Double, @escaping @Sendable () -> Void) -> @Sendable () -> Void
     /// The executor that runs the Swift tasks of the app.
     package var executor: any TaskExecutor
@@ -41,8 +42,7 @@ package struct TestHost: Sendable {
 }
 
 extension Date {
-    /// Returns the date whose difference from `other` is equal to the difference of this date from `one`. `distantPast` and
-    /// `distantFuture` do not change.
+    /// Returns this date, moved by the difference between `one` and `other`. `distantPast` and `distantFuture` do not change.
     func moved(from one: Date, to other: Date) -> Date {
         guard self > .distantPast, self < .distantFuture else { return self }
         return other + timeIntervalSince(one)
@@ -79,7 +79,7 @@ final class HostedWaits: Sendable {
 
     func end(_ number: Int) { state.withLock { _ = $0.waits.removeValue(forKey: number) } }
 
-    /// Returns whether the launch awaits the ledger and each of these waits has seen every commit.
+    /// Returns whether the launch waits for the ledger and all its waits have processed every commit.
     func isWaiting(launch: Int64, commits: Int) -> Bool {
         state.withLock { state in
             let own = state.waits.values.filter { $0.launch == launch }
@@ -88,8 +88,8 @@ final class HostedWaits: Sendable {
     }
 }
 
-/// An object that is bound to a process. On a test host, all processes are in one real process, so the object must release the
-/// state of a simulated process that ends.
+/// An object that contains state of a process. On a test host, all simulated processes run in one real process, so the object
+/// must release the state of a simulated process that ends.
 package protocol ProcessBound: AnyObject, Sendable {
     func processEnded(launch: Int64)
 }

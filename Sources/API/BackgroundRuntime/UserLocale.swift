@@ -2,7 +2,7 @@ import Foundation
 import ProcessSupport
 
 /// The locale for the user's dates and times. Foundation on Linux does not read the locale from the environment. Without this
-/// type, every user would see "12:00 PM".
+/// type, dates and times would have the American format ("12:00 PM") for every user.
 package enum UserLocale {
     package static var current: Locale {
         ThisProcess.givenEnvironment.map(locale(in:)) ?? ofProcess
@@ -10,8 +10,8 @@ package enum UserLocale {
 
     private static let ofProcess = locale(in: ProcessInfo.processInfo.environment)
 
-    /// Returns the locale of an environment. Source of the rule: POSIX.1-2017, XBD 8.2: the first variable of `LC_ALL`, `LC_TIME`
-    /// and `LANG` that is not empty. The value of this variable may contain a codeset and a modifier. `C` and `POSIX` select the
+    /// Returns the locale of an environment. The first variable of `LC_ALL`, `LC_TIME` and `LANG` that is not empty decides
+    /// (POSIX.1-2017, XBD 8.2). The value of this variable may contain a codeset and a modifier. `C` and `POSIX` select the
     /// 24-hour clock and English words.
     package static func locale(in environment: [String: String]) -> Locale {
         let name = name(of: "LC_TIME", in: environment)
@@ -19,7 +19,8 @@ package enum UserLocale {
         return Locale(identifier: isKnown ? name : "en_GB")
     }
 
-    /// Returns the region whose units the user reads, for example "US", or `nil` if the environment contains no region.
+    /// Returns the region that decides the units of measurement, for example "US", or `nil` if the environment contains no
+    /// region.
     package static func measurementRegion(in environment: [String: String] = ThisProcess.environment) -> String? {
         Locale(identifier: name(of: "LC_MEASUREMENT", in: environment)).region?.identifier
     }
@@ -34,9 +35,9 @@ extension UserLocale {
     /// The languages that the user prefers, the most preferred first, as a value of `Accept-Language` (RFC 9110, 12.5.4).
     package static var acceptLanguage: String { acceptLanguage(in: ThisProcess.environment) }
 
-    /// Returns the languages of an environment. Source of the rule: gettext. The languages are the list in `LANGUAGE` (separated
-    /// by colons), then the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is set. If that locale is `C`, the list is ignored.
-    /// The default is English.
+    /// Returns the languages of an environment, as gettext determines them. The languages are the list in `LANGUAGE` (separated
+    /// by colons), followed by the locale in the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is set. If this locale is `C`,
+    /// the list is ignored. The default is English.
     package static func acceptLanguage(in environment: [String: String]) -> String {
         let single = name(of: "LC_MESSAGES", in: environment)
         let listed = (environment["LANGUAGE"] ?? "").split(separator: ":").map(String.init)

@@ -1,9 +1,9 @@
 import ProcessSupport
 
-/// The simulated process to which work belongs on a test host. This type is used for callbacks on queues, because these callbacks
-/// have no task-local values.
+/// The simulated process of a test host to which work belongs. Callbacks on queues need this type, because task-local values are
+/// not available in these callbacks.
 ///
-/// Cost: one comparison in a process that does not run on a test host.
+/// If no test host is used, the cost is one comparison.
 package struct WorkContext: Sendable {
     private struct Hosted: Sendable {
         let runtime: AppRuntime
@@ -16,7 +16,7 @@ package struct WorkContext: Sendable {
 
     private let hosted: Hosted?
 
-    /// Captures the process of the current Swift task.
+    /// Captures the simulated process of the current Swift task.
     package init() {
         guard AppRuntime.isOnTestHost else {
             hosted = nil
@@ -27,16 +27,16 @@ package struct WorkContext: Sendable {
             command: HostedCommand.current, environment: ThisProcess.givenEnvironment, isTestHosted: AppRuntime.isTestHosted)
     }
 
-    /// Returns a block that calls `body` as part of the captured process. The caller must run the block, because virtual time
-    /// does not pass before the block has run.
+    /// Returns a block that runs `body` as part of the captured process. The caller must run the block, because virtual time
+    /// stops until the block has run.
     package func block(_ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
         guard let hosted else { return body }
         hosted.activity.enter()
         return {
             AppRuntime.$isTestHosted.withValue(hosted.isTestHosted) {
                 AppRuntime.$ofBlock.withValue(hosted.runtime) {
-                    // The launch is set only if it is still running. The app may use a session after the end of the launch that
-                    // created the session.
+                    // The launch is set only if it is still running, because the app may use a session after the end of the
+                    // launch that created the session.
                     LaunchContext.$own.withValue(hosted.launch.flatMap { $0.isLiving ? $0 : nil }) {
                         HostedCommand.$current.withValue(hosted.command) {
                             ThisProcess.$givenEnvironment.withValue(hosted.environment) { body() }

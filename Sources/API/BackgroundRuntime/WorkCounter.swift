@@ -1,11 +1,11 @@
 import Synchronization
 
-/// Counts running work of one kind in a process, so that the process can wait until the work is complete.
+/// Counts running work of one kind, so that a process can wait until all work is complete.
 package final class WorkCounter: Sendable {
     private struct State {
         var begun = 0
         var underWay = 0
-        /// The actions to call when the last running work has ended.
+        /// The actions that are called when all work has ended.
         var whenNone: [@Sendable () -> Void] = []
     }
 
@@ -13,7 +13,7 @@ package final class WorkCounter: Sendable {
 
     package init() {}
 
-    /// The number of times that work has begun.
+    /// The number of times that work has begun, including work that has ended.
     package var begun: Int { state.withLock { $0.begun } }
 
     package var isEmpty: Bool { state.withLock { $0.underWay == 0 } }
@@ -24,7 +24,7 @@ package final class WorkCounter: Sendable {
         return try body()
     }
 
-    /// Begins work that ends with ``leave()``.
+    /// Begins work. ``leave()`` ends the work.
     package func enter() {
         state.withLock { state in
             state.begun += 1

@@ -10,8 +10,8 @@ struct SessionCookies: Sendable {
     /// The maximum number of cookies of one domain in the store, and the maximum number of cookies in the store. Source of the
     /// numbers: RFC 6265, 6.1, which asks for at least 50 and 3000.
     static let (mostPerDomain, mostInAll) = (180, 3000)
-    /// The maximum number of bytes of a cookie's name and value together, and of each attribute. Source of the numbers: RFC
-    /// 6265bis, 5.6.
+    /// The maximum number of bytes of a cookie's name and value together, and of all its attributes together. Source of the
+    /// numbers: RFC 6265bis, 5.6.
     private static let (longestPair, longestAttributes) = (4096, 1024)
     /// The maximum number of bytes of the `Cookie` header with the store's cookies, because common servers accept no more.
     static let longestHeader = 8192
