@@ -18,10 +18,10 @@ public struct BackgroundCommands: AsyncParsableCommand {
 
     public init() {}
 
-    /// Runs a command for background work and ends the process, if the first argument is `background`. Otherwise the method
+    /// If the first argument is `background`, runs a command for background work and ends the process. Otherwise the method
     /// returns at once.
     ///
-    /// Call this method before other work of the process, after the app's manifest was set. Example of a command line:
+    /// Call this method after the app's manifest was set and before all other work of the process. Example of a command line:
     /// `tide-example background why`.
     @MainActor
     public static func runIfAsked(_ arguments: [String]? = nil) {
@@ -35,7 +35,8 @@ public struct BackgroundCommands: AsyncParsableCommand {
         await CommandRunner.run(BackgroundCommands.self, arguments, program: typed)
     }
 
-    /// The names of requests and sessions for the user. The keys are the identifiers. Set the names before a command runs.
+    /// The names that the commands show for requests and sessions. The keys are the identifiers. Set the names before a command
+    /// runs.
     package static var names: [String: String] {
         get { displayNames.withLock { $0 } }
         set { displayNames.withLock { $0 = newValue } }
@@ -43,13 +44,13 @@ public struct BackgroundCommands: AsyncParsableCommand {
 
     private static let displayNames = Mutex<[String: String]>([:])
 
-    /// "daily check (StormyNoon)", or the identifier alone.
+    /// Returns the name and the identifier, for example "daily check (StormyNoon)", or only the identifier if it has no name.
     static func name(of identifier: String) -> String { names[identifier].map { "\($0) (\(identifier))" } ?? identifier }
 
     static var program: String { AppRuntime.programName }
 
-    /// The words that a user types before a command, for the examples in the help. These words include `background`, unless the
-    /// app adds the commands one by one.
+    /// The words that a user types before a command, for the examples in the help. If the app adds all commands as a group, the
+    /// words include `background`.
     static var typed: String {
         let group = configuration.commandName ?? ""
         return ThisProcess.arguments.dropFirst().prefix(2).contains(group) ? "\(program) \(group)" : program
@@ -59,7 +60,7 @@ public struct BackgroundCommands: AsyncParsableCommand {
 /// A command for the background work of an app, for example ``StatusCommand``. An app with settings reads its settings before it
 /// runs a command.
 public protocol BackgroundCommand: AsyncParsableCommand, CommandWithEffect {
-    /// Runs the command. `run()` prints the errors of this method for the user.
+    /// Runs the command. If this method throws an error, `run()` prints the error for the user.
     func perform() async throws
 }
 
@@ -84,7 +85,7 @@ extension BackgroundCommand {
         }
     }
 
-    /// Returns a configuration with an example, which the help of every command has.
+    /// Returns a command configuration with an example, because the help of every command shows an example.
     static func describe(_ name: String, _ abstract: String, example: String) -> CommandConfiguration {
         CommandConfiguration(
             commandName: name, abstract: abstract, discussion: "Example:\n  \(BackgroundCommands.typed) \(example)")

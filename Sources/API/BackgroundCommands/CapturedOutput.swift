@@ -1,14 +1,14 @@
 import Foundation
 import Synchronization
 
-/// The output of a command that a test runs in the process of the test.
+/// The output of a command that a test runs in the test's own process.
 package final class CapturedOutput: Sendable {
     /// The captured output of the command that this Swift task belongs to, or `nil` in a separate process.
     @TaskLocal package static var current: CapturedOutput?
 
     private let written = Mutex((output: Data(), errors: Data()))
 
-    /// The number of columns of the terminal. `nil` if the output is not shown in a terminal.
+    /// The number of columns of the simulated terminal, or `nil` if the output does not go to a terminal.
     package let columns: Int?
 
     package init(columns: Int? = nil) { self.columns = columns }

@@ -1,11 +1,11 @@
 /// The effect of a command on the background work of its app. The effect decides whether settings are read before the command,
 /// and whether an agent is started after the command.
 public enum CommandEffect: Sendable {
-    /// The command only shows data. If the agent's database (ledger) is missing, it is not created. If the ledger cannot be
-    /// written, a copy in memory is shown. An agent is started if the ledger has unfinished work.
+    /// The command only shows data. If the agent's database (ledger) is missing, the ledger is not created. If the ledger cannot
+    /// be written, the command shows a copy in memory. An agent is started if the ledger has unfinished work.
     case reads
-    /// The command shows a summary of the background work, and lists the notifications that could not be shown. Otherwise, the
-    /// effect is the same as ``reads``.
+    /// The command shows a summary of the background work, and lists the notifications that could not be shown. In all other
+    /// respects, the effect is the same as ``reads``.
     case summarizes
     /// The command changes background work. An agent is started if the ledger has unfinished work.
     case changes
@@ -21,7 +21,7 @@ public enum CommandEffect: Sendable {
     package var changesNothing: Bool { self == .reads || self == .summarizes }
     /// `true` if the settings of the app are read before the command.
     package var needsSettings: Bool { self != .installs && self != .examines }
-    /// `true` if an agent is started after the command, if the ledger has unfinished work.
+    /// `true` if unfinished work in the ledger causes the start of an agent after the command.
     package var startsAgent: Bool { self != .examines && self != .ends }
 }
 

@@ -18,7 +18,7 @@ package enum ExitStatus: Int32, CaseIterable {
     case badConfiguration = 78
 }
 
-/// An error with one line for the user and an exit code for scripts.
+/// An error that contains one line of text for the user and an exit code for scripts.
 package struct CommandFailure: Error {
     package let status: ExitStatus
     package let message: String
@@ -79,7 +79,7 @@ package struct CommandFailure: Error {
 
     private static func status(of error: BGTaskScheduler.Error) -> ExitStatus {
         switch error.code {
-        // Errors of the ledger were handled above. The other causes are a missing agent, and an invalid date or delay.
+        // Errors of the ledger were handled above, so the cause is a missing agent, or an invalid date or delay.
         case .unavailable: .unavailable
         case .tooManyPendingTaskRequests, .immediateRunIneligible: .tryAgain
         case .notPermitted: .notPermitted

@@ -2,10 +2,10 @@ import ArgumentParser
 import BackgroundLedger
 import BackgroundRuntime
 
-// The names that a shell offers when the user presses Tab. A completion creates no file. Before the first use of the app and
-// after an error, the list of names is empty, because a shell has no place for a message.
+// The names that a shell offers when the user presses Tab. A completion does not create files. Before the first use of the app
+// and after an error, the list of names is empty, because a shell cannot show a message during a completion.
 extension CompletionKind {
-    /// The unfinished transfers, and "all".
+    /// The numbers of the unfinished transfers, and "all".
     package static var transferIDs: CompletionKind {
         .custom { _, _, _ in ledgerNames { try $0.unfinishedTransfers().compactMap(\.id).map(String.init) } + ["all"] }
     }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import BackgroundRuntime
 
-/// The exit code of a command that processes several items: the code of the first problem, in the order of the items.
+/// The exit code of a command that processes several items. The code belongs to the first item that caused a problem.
 package struct FirstProblem {
     private var first: (position: Int, status: ExitStatus)?
 
@@ -19,7 +19,7 @@ package struct FirstProblem {
         add(failure.status, at: position)
     }
 
-    /// - Throws: `ExitCode` if a problem was recorded. The problems were printed before.
+    /// - Throws: `ExitCode` if a problem was recorded. The problem was already printed.
     package func throwIfAny() throws {
         if let first { throw ExitCode(first.status.rawValue) }
     }

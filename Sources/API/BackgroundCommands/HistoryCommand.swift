@@ -4,7 +4,7 @@ import BackgroundRuntime
 import BackgroundScheduling
 import Foundation
 
-/// `history`: shows the launches of the app and their results.
+/// The command `history`, which shows the launches of the app and the results of the launches.
 public struct HistoryCommand: BackgroundCommand {
     public static let configuration = describe("history", "Shows each launch and its outcome.", example: "history --json")
 
@@ -15,11 +15,11 @@ public struct HistoryCommand: BackgroundCommand {
 
     public var effect: CommandEffect { .reads }
 
-    /// The request, separate from the cause of the launch.
+    /// The values of the request for which the app was launched.
     private struct Asked: Encodable {
         let submittedAt: OrNull<Date>
         let earliestBeginDate: OrNull<Date>
-        /// The wall-clock occurrence that the request was for.
+        /// The occurrence of a repeating request, as a time on the user's clock.
         let occurrence: OrNull<Date>
     }
 

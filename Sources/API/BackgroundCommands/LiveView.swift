@@ -4,8 +4,8 @@ import Foundation
 /// Prints the current state again after each change, until the process ends.
 package enum LiveView {
     /// - Parameters:
-    ///   - changes: A stream of changes that are not changes of the ledger.
-    ///   - show: Prints the current state.
+    ///   - changes: A stream of other changes that are not in the ledger.
+    ///   - show: A closure that prints the current state.
     package static func run(also changes: AsyncStream<Void>? = nil, show: () throws -> Void) async throws {
         try show()
         let (rings, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -17,8 +17,8 @@ package enum LiveView {
         }
         let retry = ReadRetry()
         for await _ in rings {
-            // A change notification can arrive before the commit is visible. If the commit takes too long, the current readable
-            // state is shown first.
+            // A change notification can arrive before the commit is visible, so this read waits for the commit. If the commit
+            // takes too long, the state before the commit is shown first.
             do {
                 try AppRuntime.shared.ledger().readAfterRing { _ in }
                 retry.succeeded()

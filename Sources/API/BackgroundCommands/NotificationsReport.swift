@@ -2,17 +2,17 @@ import BackgroundLedger
 import BackgroundRuntime
 import Foundation
 
-/// The numbers of waiting notifications and of shown notifications, with the names of `JSONOutput.md`.
+/// The numbers of waiting and of shown notifications. `JSONOutput.md` describes the names of the properties.
 package struct NotificationsReport: Encodable {
     package let pending: Int
-    /// The number of notifications that were shown and not withdrawn. Notifications that were removed from the screen are
-    /// included.
+    /// The number of notifications that were shown and not withdrawn. The number includes notifications that were removed from
+    /// the screen.
     package let delivered: Int
     /// The reason why pending notifications are not shown.
     package let trouble: OrNull<String>
     /// The identifiers of notifications that the user has not seen yet.
     package let waiting: Set<String>
-    /// The identifiers in ``waiting`` of notifications that the notification server has received but not shown.
+    /// The identifiers in ``waiting`` whose notifications the notification server has received but not shown.
     package let hidden: Set<String>
 
     private enum CodingKeys: CodingKey { case pending, delivered, trouble }
@@ -23,7 +23,7 @@ package struct NotificationsReport: Encodable {
         }
         let hidden = Set(records.filter(\.life.isHidden).map(\.identifier))
         let untold = hidden.union(records.filter(\.life.isUnreported).map(\.identifier))
-        // A notification in a summary that the user has not seen is also pending.
+        // If the user has not seen a summary, all notifications in the summary are also pending.
         let pending = records.filter { untold.contains($0.identifier) || $0.summary.map(untold.contains) ?? false }
         let waiting = Set(pending.map(\.identifier))
         let delivered = records.filter { $0.life.wasReported && !$0.isAgents && !waiting.contains($0.identifier) }

@@ -5,7 +5,7 @@ import BackgroundRuntime
 import Foundation
 import ProcessSupport
 
-/// `notify --test`: shows a test notification with a button.
+/// The command `notify --test`, which shows a test notification with a button.
 public struct NotifyCommand: BackgroundCommand {
     public static let configuration = describe(
         "notify", "Shows a test notification with a button, and waits until you press the button.",
@@ -108,8 +108,8 @@ public struct NotifyCommand: BackgroundCommand {
     enum Outcome {
         case button, notification, dismissed, expired, nothing
 
-        /// `true` if the server shows buttons, or `nil` if the notification was removed from the screen before the user could
-        /// respond.
+        /// `true` if the server shows buttons, `false` if the user found no button, or `nil` if the notification was removed from
+        /// the screen before the user could respond.
         var provesButtons: Bool? {
             switch self {
             case .button: true
@@ -133,7 +133,7 @@ public struct NotifyCommand: BackgroundCommand {
         return outcome ?? .nothing
     }
 
-    /// Records whether the server shows buttons, because some servers advertise buttons and draw none.
+    /// Records whether the server shows buttons, because some servers advertise buttons but do not draw them.
     private func remember(_ outcome: Outcome, _ server: NotificationServerReport, _ steps: Steps) throws {
         guard let areDrawn = outcome.provesButtons else { return }
         try AppRuntime.shared.commit { try $0.recordButtons(areDrawn: areDrawn, byServer: server.label) }
@@ -181,7 +181,7 @@ public struct NotifyCommand: BackgroundCommand {
         }
     }
 
-    /// Returns `nil` if the condition gave no value within this number of seconds.
+    /// Waits until `condition` returns a value. Returns `nil` if this takes longer than the given number of seconds.
     private func wait<Value: Sendable>(
         _ seconds: Double, until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
     ) async throws -> Value? {
@@ -196,7 +196,8 @@ public struct NotifyCommand: BackgroundCommand {
         }
     }
 
-    /// Returns a text about the place where the server shows buttons. Source: measurements with these servers.
+    /// Returns a text that explains how the user can press buttons of this server. The texts come from measurements with these
+    /// servers.
     private static func way(_ server: String) -> String {
         switch server {
         case "dunst": "dunst shows no buttons. Click the notification with the middle mouse button, or use the dunst menu."

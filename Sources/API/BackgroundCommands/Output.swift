@@ -2,14 +2,14 @@ import BackgroundRuntime
 import Foundation
 import ProcessSupport
 
-/// The output of a command: exactly one JSON document on standard output, or text for the user.
+/// The output of a command. A command prints exactly one JSON document on standard output, or text for the user.
 package enum Output {
     package static func usesColor(on descriptor: Int32 = STDOUT_FILENO) -> Bool {
         Terminal.isTerminal(descriptor) && Terminal.understandsSequences && !Terminal.refusesColor
     }
 
     /// Prepares the standard descriptors and the umask. Call this method before any file is opened, because otherwise output
-    /// could be written to that file. The user can read and write each file that is created, also if the umask forbids this.
+    /// could be written to this file. The umask is set so that the user can read and write each file that the process creates.
     package static func prepare() {
         StandardDescriptors.occupyClosed()
         umask(umask(0o077) & ~0o700)
@@ -37,7 +37,7 @@ package enum Output {
 
     /// Writes a file. An existing file with this name is replaced. A folder, a link, a device or a pipe is not replaced.
     ///
-    /// - Parameter isPrivate: `true` if other users must not read the file.
+    /// - Parameter isPrivate: `true` if other users must not be able to read the file.
     package static func file(_ data: Data, to path: String, isPrivate: Bool = false) throws {
         let file = URL(exactPath: path)
         var found = stat()
@@ -60,7 +60,7 @@ package enum Output {
 
     package static func note(_ text: String) { _ = writeNote(text) }
 
-    /// Prints a note on one line on standard error. Line breaks in the text, for example in a file name, become spaces.
+    /// Prints a text as one line on standard error. Line breaks in the text, for example in a file name, become spaces.
     package static func sentence(_ text: String) { note(oneLine(text)) }
 
     package static func oneLine(_ text: String) -> String { text.replacingOccurrences(of: "\n", with: " ") }
@@ -76,8 +76,8 @@ package enum Output {
         return write(Data((colored(text, on: descriptor) + "\n").utf8), to: descriptor)
     }
 
-    // Private marks that are replaced by colors when a line is printed. Texts from servers and file names cannot contain these
-    // marks, because the marks are removed from such texts first.
+    // The marks for colors. When a line is printed, the marks are replaced by control sequences. Texts from servers and file
+    // names cannot contain these marks, because the marks are removed from such texts first.
     private static let boldMark = "\u{F0001}"
     private static let loudMark = "\u{F0002}"
     private static let plainMark = "\u{F0003}"
@@ -85,7 +85,7 @@ package enum Output {
 
     package static func bold(_ text: String) -> String { boldMark + withoutControls(text) + plainMark }
 
-    /// Returns the text with the mark for warnings and storms.
+    /// Returns the text with the color marks for warnings and storms.
     package static func loud(_ text: String) -> String { loudMark + withoutControls(text) + plainMark }
 
     private static func colored(_ text: String, on descriptor: Int32) -> String {
@@ -110,8 +110,8 @@ package enum Output {
                 }))
     }
 
-    /// Waits until standard output and standard error accept output. If the terminal is stopped (Ctrl-S), or the reader of a pipe
-    /// does not read, output is not accepted.
+    /// Waits until standard output and standard error accept output. A stopped terminal (Ctrl-S) does not accept output, and a
+    /// full pipe does not accept output until the reader reads.
     ///
     /// - Returns: `false` if the reader of a pipe has closed the pipe.
     package static func takes() -> Bool {
@@ -152,17 +152,18 @@ package enum Output {
 
     // MARK: Dates
 
-    /// The zone is not read from the system for each date, because a list may have many dates.
+    /// The time zone for dates. On a test host it is the zone of the test. The zone is not read again for each date, because a
+    /// list may contain many dates.
     private static var zone: TimeZone { AppRuntime.isOnTestHost ? AppRuntime.shared.zone : .current }
 
-    /// Formats a date in the user's locale and zone, followed by the relative time.
+    /// Formats a date in the user's locale and time zone, followed by the relative time, for example "12:00 (in 3 h)".
     package static func moment(_ date: Date, now: Date = AppRuntime.shared.now) -> String {
         let isNear = abs(date.timeIntervalSince(now)) < 20 * 3600
-        // Keeps the zero of "02:00" if the locale has it, so that the text is the same as in a notification. `time: .shortened`
-        // always drops it.
+        // This style keeps the leading zero of "02:00" if the locale has a leading zero, so that the text is the same as in a
+        // notification. The style `time: .shortened` always removes the zero.
         let hours = Date.FormatStyle(locale: UserLocale.current, timeZone: zone).hour().minute()
         let style = isNear ? hours : hours.year().month(.abbreviated).day()
-        // ICU inserts narrow no-break spaces before "PM". They are replaced, because some terminals cannot show them.
+        // ICU inserts a narrow no-break space before "PM". The space is replaced, because some terminals cannot show it.
         return "\(date.formatted(style).replacingOccurrences(of: "\u{202F}", with: " ")) (\(relative(date, now: now)))"
     }
 
@@ -188,7 +189,7 @@ package enum Output {
         }
     }
 
-    /// Returns the remaining time at a rate in bytes per second, for example "12 s left".
+    /// Returns the remaining time for a number of bytes at a rate in bytes per second, for example "12 s left".
     package static func timeLeft(_ bytes: Int64, at rate: Double) -> String {
         "\(duration(Int((Double(bytes) / rate).rounded(.up)))) left"
     }

@@ -3,7 +3,7 @@ import BackgroundLedger
 import BackgroundRuntime
 import Foundation
 
-/// `quit`: ends all background work.
+/// The command `quit`, which ends all background work.
 public struct QuitCommand: BackgroundCommand {
     public static let configuration = describe(
         "quit", "Ends all background work. Queued transfers are paused, not deleted.", example: "quit")
@@ -23,24 +23,26 @@ public struct QuitCommand: BackgroundCommand {
 
     /// Removes requests, pauses transfers, withdraws notifications, stops the agent and removes the agent's login entry.
     ///
-    /// - Parameter report: prints the numbers of removed requests and paused transfers, with the app's own text.
+    /// - Parameter report: a closure that prints the numbers of removed requests and paused transfers, with the app's own text.
     package static func endAll(report: (_ requests: Int, _ transfers: Int) -> Void) async throws {
         let runtime = AppRuntime.shared
         let ledger = try runtime.ledger()
         let starter = AgentStarter(directories: runtime.directories)
         let isRunning = starter.isRunning
         let (requests, transfers, notices, question) = try ledger.write { transaction in
-            // The fact is removed, so that the app receives no time changes until a user starts the app again.
+            // This entry is removed, so that the agent does not launch the app for time changes until a user starts the app
+            // again.
             try transaction.setFact(.significantTime, nil)
             try stopContinuedProcessing(transaction)
             try transaction.dropQuestions()
-            // Responses of the user are marked as delivered, because an earlier press must not open a file chooser later.
+            // Responses of the user are marked as delivered. Otherwise an earlier press of a button could, for example, open a
+            // file chooser later.
             for response in try transaction.undeliveredResponses() {
                 try transaction.responseWasDelivered(response.id!, now: AppRuntime.shared.now)
             }
             return (
                 try transaction.deleteAllRequests(), try pauseTransfers(transaction), try withdrawNotifications(transaction),
-                // If an agent was killed, its launches may still run. A new agent then warns these launches and waits for their
+                // If an agent was killed, its launches may still be running. A new agent warns these launches and waits for their
                 // end.
                 try isRunning || transaction.liveLaunches().contains { $0.kind != .continuedProcessing }
                     ? transaction.addControl(.quit, now: AppRuntime.shared.now) : nil
@@ -49,7 +51,7 @@ public struct QuitCommand: BackgroundCommand {
         AutostartEntry(directories: runtime.directories).remove()
         report(requests, transfers)
         if notices.count > 0 { Output.line("Withdrew \(notices.count) notification\(notices.count == 1 ? "" : "s").") }
-        // These notifications were never shown. They are listed here, because they will not be shown any more.
+        // These notifications were never shown and will not be shown any more, so the command lists them.
         for words in notices.unseen { Output.line("  Never shown: \(words)") }
         guard let question else { return Output.line("No agent was running.") }
         if !isRunning { _ = try await runtime.waitForAgent { try $0.answer(to: question) } }
@@ -66,7 +68,8 @@ public struct QuitCommand: BackgroundCommand {
         )
     }
 
-    /// Records the stop of continued processing in the ledger. The processes read this record, also if no agent is running.
+    /// Records in the ledger that continued processing must stop. The processes that do this work read the ledger, even if no
+    /// agent is running.
     private static func stopContinuedProcessing(_ transaction: LedgerTransaction) throws {
         for launch in try transaction.liveLaunches() where launch.kind == .continuedProcessing {
             if let id = launch.id { try transaction.handle(.stopRecorded(.quit), launch: id) }
@@ -92,7 +95,7 @@ public struct QuitCommand: BackgroundCommand {
         return (meant.count, unseen)
     }
 
-    /// Waits until the agent's lock is free, which means that the agent has ended.
+    /// Waits until the agent's lock is free. The lock is free when the agent has ended.
     private static func waitForEnd() async throws {
         let starter = AgentStarter(directories: AppRuntime.shared.directories)
         let settings = try AppRuntime.shared.ledger().read { try $0.fact(.settings) } ?? AgentSettings()

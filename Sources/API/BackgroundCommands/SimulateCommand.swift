@@ -4,7 +4,7 @@ import BackgroundRuntime
 import BackgroundTasks
 import Foundation
 
-/// `simulate`: launches a pending request, or ends the time of a running launch.
+/// The command `simulate`, which launches a pending request, or ends a running launch as at its time limit.
 public struct SimulateCommand: BackgroundCommand {
     public static let configuration = describe(
         "simulate", "Launches a pending request now, or ends the time of a running launch now.",
@@ -33,7 +33,7 @@ public struct SimulateCommand: BackgroundCommand {
         case .failed(let reason): throw CommandFailure(.unavailable, "no agent could be started: \(reason)")
         }
         let (identifier, action) = (identifier, action)
-        // The launch to wait for: the running launch, or the launch that begins after this point.
+        // The command waits for the running launch, or for a launch that begins after this line.
         let (last, live) = try AppRuntime.shared.ledger().read { transaction in
             (
                 try transaction.history(limit: 1).last?.id ?? 0,

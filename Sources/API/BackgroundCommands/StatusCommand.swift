@@ -5,7 +5,7 @@ import BackgroundRuntime
 import BackgroundScheduling
 import Foundation
 
-/// `status`: shows pending and running work, and the state of the agent.
+/// The command `status`, which shows pending and running work, and the state of the agent.
 public struct StatusCommand: BackgroundCommand {
     public static let configuration = describe(
         "status", "Shows pending requests, running launches, transfers and the agent.", example: "status --json")
@@ -82,15 +82,15 @@ package struct AgentReport: Encodable {
     package let running: Bool
     package let pid: OrNull<Int32>
     package let version: OrNull<String>
-    /// The reason why the agent waits, if the agent cannot write to its ledger.
+    /// The reason why the agent cannot write to its ledger and waits, or `null`.
     package let trouble: OrNull<String>
-    /// `true` if the agent's program was replaced by an update, or removed.
+    /// `true` if the program that the agent runs was replaced by an update, or was removed.
     package let outdated: Bool
-    /// The state of an agent that has exited and will be started again when work arrives, or at a date.
+    /// The state of an agent that has exited and will be started again at a date, or when work arrives.
     package let away: OrNull<Away>
     private let isRemoved: Bool
-    /// `true` if the agent runs in another PID namespace. In the namespace of this process, the agent's number belongs to another
-    /// process.
+    /// `true` if the agent runs in another PID namespace. In the namespace of this process, the agent's process number can belong
+    /// to another process.
     private let isElsewhere: Bool
     private let nextTry: Date?
 
@@ -99,7 +99,7 @@ package struct AgentReport: Encodable {
     package struct Away: Encodable {
         package let since: Date
         package let until: OrNull<Date>
-        /// `true` if work has arrived after the exit, and a start of an agent was requested.
+        /// `true` if work has arrived after the agent exited, so that an agent should be started.
         package let isAwaited: Bool
     }
 
@@ -109,7 +109,7 @@ package struct AgentReport: Encodable {
 
     init(_ transaction: LedgerTransaction) throws {
         running = AppRuntime.shared.isAgentRunning
-        // An agent that was just started has not recorded its identity yet. In this case the recorded identity may belong to the
+        // An agent that was just started has not recorded its identity yet. Until then, the recorded identity belongs to the
         // previous agent.
         let agent = try transaction.fact(.agent).flatMap { agent in
             agent.process.map(AppRuntime.shared.isAlive) ?? true ? agent : nil
@@ -131,13 +131,13 @@ package struct AgentReport: Encodable {
     }
 
     /// A sentence about the problem that prevents a running agent from working, or `nil` if the agent reports no problem. Cost:
-    /// one check of a lock, and a read of one small file.
+    /// one check of a lock, and one read of a small file.
     package static var waiting: String? {
         guard AppRuntime.shared.isAgentRunning, let trouble = AgentTrouble.read(AppRuntime.shared.directories) else { return nil }
         return Output.oneLine("The agent waits: \(trouble.reason); it tries again at \(Output.moment(trouble.nextTry)).")
     }
 
-    /// The agent's process, if a signal has stopped it.
+    /// The agent's process, if a signal has stopped the process.
     var stopped: RunningProcess? { pid.value.map(RunningProcess.init).flatMap { $0.isStopped ? $0 : nil } }
 
     package var line: String {
@@ -162,7 +162,7 @@ package struct AgentReport: Encodable {
     }
 }
 
-/// A pending request, with the names of `JSONOutput.md`.
+/// A pending request. `JSONOutput.md` describes the names of the properties.
 package struct PendingReport: Encodable {
     package let identifier: String
     package let kind: LaunchKind
@@ -175,8 +175,9 @@ package struct PendingReport: Encodable {
         try AppRuntime.shared.ledger().read { try $0.requests() }.map(PendingReport.init)
     }
 
-    /// Returns the identifier of the time zone in which a repeating request was planned, or `nil` if no such request is pending.
-    /// The time zone of the agent, or of another terminal, may differ from the time zone of this process.
+    /// Returns the identifier of the time zone in which the agent planned a repeating request, or `nil` if no such request is
+    /// pending. This time zone may differ from the time zone of this process, because another terminal may have another time
+    /// zone.
     package static func timeZone(of identifier: String) throws -> String? {
         try AppRuntime.shared.ledger().read { transaction in
             try transaction.request(identifier)?.recurrence == nil ? nil : transaction.fact(.zone(ofRequest: identifier))

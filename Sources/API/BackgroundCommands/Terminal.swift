@@ -2,9 +2,9 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// The terminal to which a command prints. In a test, this is the simulated terminal of the captured output.
+/// The terminal to which a command prints. In a test, the terminal is simulated (``CapturedOutput``).
 package enum Terminal {
-    /// Returns the number of columns, or `nil` if the descriptor is not a terminal or the terminal does not report it.
+    /// Returns the number of columns, or `nil` if the descriptor is not a terminal or the terminal does not report the number.
     package static func columns(of descriptor: Int32) -> Int? {
         if let captured = CapturedOutput.current { return captured.columns }
         var size = winsize()
@@ -19,17 +19,18 @@ package enum Terminal {
     /// `false` for a terminal that shows control sequences as text (`TERM=dumb`), for example a buffer of an editor.
     package static var understandsSequences: Bool { !["", "dumb"].contains(ThisProcess.environment["TERM"] ?? "") }
 
-    /// `true` if the user does not want colors (`NO_COLOR`, see https://no-color.org: any value that is not empty).
+    /// `true` if the user has disabled colors with the variable `NO_COLOR`. Any value that is not empty disables colors (see
+    /// https://no-color.org).
     package static var refusesColor: Bool { ThisProcess.environment["NO_COLOR"]?.isEmpty == false }
 }
 
-/// Breaks long lines at spaces, because a terminal breaks them within words.
+/// Breaks long lines at spaces, because a terminal would break a long line inside a word.
 package enum WordWrap {
-    /// Returns the text with line breaks, so that no line has more columns. A longer word, for example an address, is not broken.
-    /// The next lines of a paragraph are indented like the first word of the paragraph. If the line has columns, the next lines
-    /// are indented like the second column.
+    /// Returns the text with line breaks, so that no line is longer than the given number of columns. A longer word, for example
+    /// an address, is not broken. The continuation lines of a paragraph have the same indentation as the first word. If the line
+    /// is a row of a table, the continuation lines have the same indentation as the second column.
     ///
-    /// - Parameter isInvisible: Returns whether a character has no width.
+    /// - Parameter isInvisible: A closure that returns whether a character has no width.
     package static func wrap(_ text: String, columns: Int, isInvisible: (Character) -> Bool = { _ in false }) -> String {
         text.split(separator: "\n", omittingEmptySubsequences: false)
             .map { wrapLine($0, columns, isInvisible) }.joined(separator: "\n")
@@ -44,7 +45,8 @@ package enum WordWrap {
         var rest = line[indentation.endIndex...]
         var isFirstWord = true
         while !rest.isEmpty {
-            // The next word, with the spaces before the word. Spaces inside a line are kept, because they align columns.
+            // The loop reads the next word together with the spaces before it. Spaces inside a line are kept, because they align
+            // columns.
             let spaces = rest.prefix { $0 == " " }
             let word = rest[spaces.endIndex...].prefix { $0 != " " }
             if !isFirstWord, !word.isEmpty, used + spaces.count + width(word) > columns {
@@ -60,7 +62,7 @@ package enum WordWrap {
         return wrapped
     }
 
-    /// Returns the spaces before the next lines: the widest margin that leaves space for words.
+    /// Returns the spaces before continuation lines. The result is the widest margin that leaves enough space for words.
     private static func margin(
         of line: Substring, _ indentation: Int, atMost limit: Int, _ width: (Substring) -> Int
     ) -> String {

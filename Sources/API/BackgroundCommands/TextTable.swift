@@ -1,4 +1,4 @@
-/// A table with a header and aligned columns. A row can have remarks, which are printed below the row.
+/// A table with a header and aligned columns. The remarks of a row are printed below the row.
 package struct TextTable {
     private let header: [String]
     private var rows: [(cells: [String], remarks: [String])] = []

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The transfers that `transfers` shows: unfinished and failed transfers first, then completed and cancelled transfers. In each
-/// of these two parts the newest transfer is last.
+/// The transfers that the command `transfers` shows. Unfinished and failed transfers come first, and completed and cancelled
+/// transfers follow. In each of the two groups, the newest transfer is last.
 package struct TransferList {
     private let open: [TransferReport]
     private let ended: [TransferReport]
@@ -17,9 +17,8 @@ package struct TransferList {
     }
 
     /// - Parameters:
-    ///   - name: Returns the user's name of a transfer, or `nil` if the file or the address is shown.
-    ///   - speeds: The bytes per second of each transfer, from which the remaining time is computed. The keys are the transfer
-    ///     ids.
+    ///   - name: A closure that returns the name that the user knows for a transfer, or `nil` to show the file or the address.
+    ///   - speeds: The speed of each transfer in bytes per second, for the remaining time. The keys are the ids of the transfers.
     ///   - isVerbose: `true` to show complete addresses and paths.
     package func lines(
         isVerbose: Bool = false, speeds: [String: Double] = [:], name: (TransferReport) -> String? = { _ in nil }
@@ -47,7 +46,7 @@ package struct TransferSpeeds {
     package mutating func measure(_ reports: [TransferReport]) {
         let now = ContinuousClock.now
         let running = Set(reports.filter { $0.state == "running" }.map(\.id))
-        // No speed is shown for a transfer that waits.
+        // Speeds of transfers that do not run any more are removed.
         bytesPerSecond = bytesPerSecond.filter { running.contains($0.key) }
         last = last.filter { running.contains($0.key) }
         for report in reports where running.contains(report.id) {

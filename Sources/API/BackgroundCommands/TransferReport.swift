@@ -2,7 +2,8 @@ import BackgroundTransfer
 import Foundation
 import ProcessSupport
 
-/// A row of the output of `transfers`: a transfer of the agent, or an item that an app lists together with its transfers.
+/// A row in the output of the command `transfers`. The row describes a transfer of the agent, or an item that an app lists
+/// together with its transfers.
 package struct TransferReport: Encodable {
     package struct Trouble: Encodable {
         package let code: Int
@@ -27,8 +28,9 @@ package struct TransferReport: Encodable {
     package let note: OrNull<String>
     package let receipt: OrNull<Receipt>
 
-    /// The address of the file on the server, and the kind of proof that the server has the file. The kinds are `answer` (the
-    /// server confirmed the upload), `length` (the size matches), `content` (blocks match) and `digest` (the digest matches).
+    /// The address of the file on the server, and the kind of proof that the server has the file. The kinds of proof are `answer`
+    /// (the server confirmed the upload), `length` (the sizes are equal), `content` (some blocks are equal) and `digest` (the
+    /// digests are equal).
     package struct Receipt: Encodable {
         package let url: String
         package let byteCount: Int64
@@ -64,7 +66,7 @@ package struct TransferReport: Encodable {
             })
     }
 
-    /// Creates a row for an item that has no transfer yet, or no transfer any more.
+    /// Creates a row for an item that does not have a transfer yet, or does not have a transfer any more.
     package init(id: String, session: String, state: String, file: String?, note: String?) {
         (self.id, self.session, self.state) = (id, session, state)
         (kind, method) = ("upload", "PUT")
@@ -77,10 +79,10 @@ package struct TransferReport: Encodable {
     /// `true` if the transfer has ended, with or without success.
     package var hasEnded: Bool { isDone || state == "failed" }
 
-    /// `true` if the transfer is completed or cancelled, so that the user has nothing to do.
+    /// `true` if the transfer is completed or cancelled. In this case the user has nothing to do.
     var isDone: Bool { state == "completed" || state == "cancelled" }
 
-    /// Identifier, kind, state, name and progress, for a row of ``TransferList``.
+    /// Returns identifier, kind, state, name and progress for a row of ``TransferList``.
     func cells(name: String?, speed: Double?) -> [String] {
         let state = state == "awaitingPhoto" ? "needs a photo" : state
         return [id, kind, state, name ?? self.name, progress(speed).joined(separator: ", ")]
@@ -101,8 +103,8 @@ package struct TransferReport: Encodable {
     /// The reason why the transfer waits or failed, and the remark about its progress.
     var remarks: [String] { [error.value?.message, note.value].compactMap { $0 } }
 
-    /// The part of an address that identifies a transfer without a file for the user. `--verbose` and `--json` show the complete
-    /// address without its secrets.
+    /// The name of the file, or a short form of the address if the transfer has no file. `--verbose` and `--json` show the
+    /// complete address without secrets.
     private var name: String {
         if let file = file.value { return URL(exactPath: file).lastPathComponent }
         guard let whole = url.value, whole.count > Self.longestName, let host = URLComponents(string: whole)?.host else {
@@ -114,7 +116,7 @@ package struct TransferReport: Encodable {
     /// The maximum number of characters of an address in a line.
     private static let longestName = 56
 
-    /// The complete addresses and paths.
+    /// The lines with the complete addresses and paths.
     var details: [String] {
         let places = [
             ("from", kind == "download" ? url.value : file.value), ("to", kind == "download" ? file.value : url.value),

@@ -2,7 +2,7 @@ import ArgumentParser
 import BackgroundTransfer
 import Foundation
 
-/// `transfers`: lists the transfers of the app, and changes them.
+/// The command `transfers`, which lists and changes the transfers of the app.
 public struct TransfersCommand: BackgroundCommand {
     public static let configuration = describe(
         "transfers", "Lists downloads and uploads, or cancels, pauses, resumes or retries them.",
@@ -61,23 +61,24 @@ public struct TransfersCommand: BackgroundCommand {
 }
 
 extension BackgroundTransfers {
-    /// Returns the number of a transfer from its identifier, or `nil` if the text is not the identifier of a transfer.
+    /// Converts an identifier to the number of a transfer. Returns `nil` if the text cannot be the identifier of a transfer.
     package static func number(of identifier: String) -> Int64? {
         Int64(identifier).flatMap { String($0) == identifier ? $0 : nil }
     }
 
-    /// Returns the given numbers that belong to a transfer. With "all", ``perform(_:on:renewal:)`` accepts every number.
+    /// Returns those of the given numbers for which a transfer exists.
     package static func known(_ numbers: [Int64]) throws -> Set<Int64> { Set(try statuses(of: numbers).map(\.id)) }
 }
 
 extension BackgroundTransfers.Changes {
-    /// Prints the changes that the user should know.
+    /// Prints the changes that an action made.
     ///
     /// - Parameters:
     ///   - ids: The arguments of the command.
-    ///   - failures: The failures for arguments that are not the identifier of a transfer, with the positions of these arguments.
-    ///   - photos: The number of photos without a transfer that the action changed.
-    ///   - problem: Records the transfers that the user named and that the action did not change.
+    ///   - failures: The errors for arguments that are not the identifier of a transfer. The keys are the positions of the
+    ///     arguments.
+    ///   - photos: The number of changed photos that have no transfer.
+    ///   - problem: The record of problems. The method adds each transfer that the user named and that the action did not change.
     package func printChanges(
         after action: BackgroundTransfers.Action, counts: Bool, photos: Int = 0, _ ids: [String],
         _ failures: [Int: CommandFailure], _ problem: inout FirstProblem
@@ -94,7 +95,7 @@ extension BackgroundTransfers.Changes {
             guard let position = ids.firstIndex(of: String(id)) ?? ids.firstIndex(of: "all") else { continue }
             let failure = CommandFailure(
                 .unavailable, "\(id) was not retried, because its queued copy is missing: upload the file again")
-            // With "all", a message is printed for each transfer.
+            // If the user typed "all", the command prints a message for each transfer.
             if ids[position] == "all" { problem.report(failure, at: position) } else { failures[position] = failure }
         }
         for id in ended {

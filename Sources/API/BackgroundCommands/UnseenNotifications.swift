@@ -2,12 +2,13 @@ import BackgroundLedger
 import BackgroundRuntime
 import Foundation
 
-/// The app's notifications that the user has not seen: they could not be shown, or the desktop removed them from the screen.
+/// The app's notifications that the user has not seen, because they could not be shown, or because the desktop removed them from
+/// the screen.
 package struct UnseenNotifications: Sendable {
     package struct One: Sendable, Equatable {
         package let title: String
-        /// The reason why the notification was not shown, or `nil` if it was shown and then removed from the screen at the date
-        /// ``at``.
+        /// The reason why the notification was not shown. `nil` if the notification was shown, and was removed from the screen at
+        /// the date ``at``.
         package let trouble: String?
         package let at: Date
         fileprivate let mark: String
@@ -41,9 +42,9 @@ package struct UnseenNotifications: Sendable {
     /// The maximum number of notifications in the list.
     private static let longestList = 5
 
-    /// Prints the list for `status`. If it is printed in a terminal, the notifications count as read.
+    /// Prints the list for `status`. If the output is a terminal, the notifications then count as read.
     ///
-    /// - Returns: `true` if something was printed.
+    /// - Returns: `true` if the method printed a list.
     @discardableResult
     package static func list() -> Bool {
         guard let unseen = try? current() else { return false }
@@ -54,7 +55,7 @@ package struct UnseenNotifications: Sendable {
     }
 
     private var lines: [String] {
-        // A notification that the desktop removed from the screen is listed only once.
+        // Notifications that the desktop removed from the screen are listed only once.
         let listed = all.filter { $0.trouble != nil } + new.filter { $0.trouble == nil }
         var lines = listed.suffix(Self.longestList).map { one in
             let words = Output.oneLine(one.title)
@@ -68,7 +69,7 @@ package struct UnseenNotifications: Sendable {
         return lines
     }
 
-    /// Returns a line that is printed after every other command in a terminal, or `nil` if no notification is new.
+    /// Returns a reminder for the output of other commands in a terminal, or `nil` if no notification is new.
     package func reminder(program: String) -> String? {
         let hidden = new.filter { $0.trouble != nil }
         guard let last = hidden.last else { return nil }

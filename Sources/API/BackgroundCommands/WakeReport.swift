@@ -2,7 +2,7 @@ import BackgroundLedger
 import BackgroundRuntime
 import Foundation
 
-/// The text about one launch of the app, for a report about the last weeks.
+/// The description of one launch of the app, for a report about the last weeks.
 package struct WakeReport: Sendable {
     package enum Outcome: Sendable { case completed, failed, running }
 
@@ -10,7 +10,7 @@ package struct WakeReport: Sendable {
     /// The name of the launch, for example "refresh StormyNoon".
     package let name: String
     package let outcome: Outcome
-    /// The text about the outcome, for example "completed" or "expired", and the reason.
+    /// The outcome in words, for example "completed" or "expired", and the reason.
     package let words: String
 
     /// Returns the launches since a date, the latest first, up to a limit.

@@ -6,7 +6,7 @@ import BackgroundTasks
 import Foundation
 import UserUnits
 
-/// `why`: shows why a pending request has not run yet.
+/// The command `why`, which shows why a pending request has not run yet.
 public struct WhyCommand: BackgroundCommand {
     public static let configuration = describe(
         "why", "Shows why a pending request has not run yet, or why a result was not delivered to the app.",
@@ -24,7 +24,7 @@ public struct WhyCommand: BackgroundCommand {
         let met: Bool
         /// The date since which the condition has this state.
         let since: OrNull<Date>
-        /// The date at which the condition changes by time alone.
+        /// The date at which the condition changes without another event.
         let until: OrNull<Date>
         let detail: String
     }
@@ -41,8 +41,8 @@ public struct WhyCommand: BackgroundCommand {
         introduceApp()
     }
 
-    /// Records the program and the desktop session for the agent. One fix of `doctor` is to run this command for that purpose.
-    /// The first use of the ledger records them only if no other process writes at that moment.
+    /// Records the app's program and the desktop session for the agent. The first use of the ledger also records these values,
+    /// but only if no other process is writing. For this reason, one fix of `doctor` is to run the command `why`.
     private func introduceApp() {
         do {
             try AppRuntime.shared.introduceApp()
@@ -69,7 +69,7 @@ public struct WhyCommand: BackgroundCommand {
         if missing > 0, identifier == nil { Output.line("✗ " + TransfersExamination.sentence(missingCopies: missing, in: spool)) }
         guard !rows.isEmpty else { return Output.line("Nothing is pending.") }
         let agent = try await lineOfAgent()
-        // If the agent was just started, it has now checked network and power.
+        // If an agent was just started, it has now checked network and power, so the rows are read again.
         if agent != nil { rows = try self.rows() }
         for row in rows {
             Output.line(Output.bold(BackgroundCommands.name(of: row.identifier)))

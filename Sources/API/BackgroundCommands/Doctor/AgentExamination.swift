@@ -61,7 +61,7 @@ struct AgentExamination: Examination {
                 check, .failed, "the agent waits: \(trouble.reason). The next attempt is at \(Output.moment(trouble.nextTry))")
         }
         if let program = ThisProcess.executable(of: pid), program.isDeleted {
-            // In this fix, the command `why` after `kill` starts the next agent.
+            // In this fix, `kill` ends the agent, and the command `why` starts the next agent.
             let fix = DoctorFinding.Fix("kill \(pid); sleep 1; \(app.command) why")
             return DoctorFinding(
                 check, .warning, "the agent runs a program that was replaced or removed: \(program.path)", fix: fix)
@@ -72,7 +72,7 @@ struct AgentExamination: Examination {
         return DoctorFinding(check, .ok, "The agent runs (process \(pid)).")
     }
 
-    /// Examines whether an agent that exited with work left will be started again.
+    /// Examines whether an agent that exited although work is unfinished will be started again.
     private func away(_ absence: AgentAbsence, _ app: ExaminedApp, _ fix: DoctorFinding.Fix) -> DoctorFinding {
         let check = "agent"
         let units = UserUnits(directories: app.directories, environment: app.environment)
@@ -126,10 +126,11 @@ struct AgentExamination: Examination {
         return [DoctorFinding(check, .ok, record.executable)]
     }
 
-    /// Finds launches whose process was stopped by a signal. A stopped process receives the request to end, but cannot react.
+    /// Finds launches whose process is stopped by a signal. The agent can ask a stopped process to end, but the process cannot
+    /// react.
     private func stoppedLaunches(_ app: ExaminedApp) -> [DoctorFinding] {
         (app.books?.launches ?? []).compactMap { launch in
-            // The fix sends a signal to this process number, so the number must belong to the process of the launch.
+            // The fix sends a signal to this process number, so the number must still belong to the process of the launch.
             guard let process = launch.process, process.isAlive, RunningProcess(process.pid).isStopped else { return nil }
             let pid = process.pid
             return DoctorFinding(

@@ -1,14 +1,14 @@
 import Foundation
 import ProcessSupport
 
-/// Runs the agent's program to examine this desktop, because the app's program does not contain the necessary libraries.
+/// Runs the agent's program to examine this desktop. The app's program does not contain the necessary libraries.
 struct AgentProbe {
     struct Trouble: Error { let words: String }
 
     let agent: String
     let environment: [String: String]
 
-    /// The time limit in seconds. The agent's program has shorter limits for its single queries.
+    /// The time limit in seconds for the program. The program itself has shorter limits for each query.
     private static let patience = 30.0
 
     func query<Report: Decodable>(_ arguments: [String]) -> Result<Report, Trouble> {
@@ -19,7 +19,7 @@ struct AgentProbe {
         } catch {
             return .failure(Trouble(words: error.description))
         }
-        // Each line is tried, because libraries print messages to the same descriptor.
+        // The decoder tries each line, because libraries may print messages to the same descriptor.
         for line in end.output.split(separator: "\n") {
             if let report = try? JSONDecoder().decode(Report.self, from: Data(line.utf8)) { return .success(report) }
         }

@@ -1,10 +1,10 @@
 import BackgroundRuntime
 import Foundation
 
-/// Examines the clock and the time zone. A wrong clock can only be found by comparison with recorded times.
+/// Examines the clock and the time zone. A wrong clock can be detected only by a comparison with recorded times.
 struct ClockExamination: Examination {
     private let check = "clock"
-    /// The tolerance in seconds between clocks of files and of processes.
+    /// The accepted difference in seconds between the times of files and the times of processes.
     private let tolerance = 120.0
 
     func findings(_ app: ExaminedApp) -> [DoctorFinding] {

@@ -14,7 +14,7 @@ struct ConditionsExamination: Examination {
         case .success(let report):
             return [network(report.conditions), power(report.conditions), sleep(report)]
                 + WakeExamination.findings(app, report.machine)
-        // No fix is given here, because the examination of notifications reports the same program.
+        // This finding has no fix, because the examination of notifications reports a fix for the same program.
         case .failure(let trouble): return [DoctorFinding("network", .failed, "\(agent) does not work: \(trouble.words)")]
         }
     }

@@ -5,8 +5,8 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// `doctor`: examines everything that background work needs, and shows commands that correct problems. Without `--fix`, the
-/// command changes nothing.
+/// The command `doctor`, which examines everything that background work needs and shows commands that correct problems. Without
+/// `--fix`, the command changes nothing.
 public struct DoctorCommand: BackgroundCommand {
     public static let configuration = CommandConfiguration(
         commandName: "doctor", abstract: "Shows what prevents this app from working, and how to fix it.",
@@ -34,8 +34,8 @@ public struct DoctorCommand: BackgroundCommand {
         public let pendingRequests: [String]?
     }
 
-    /// The app's own examinations, in this process. Each function is called once in each run of `doctor`. Set these functions
-    /// before a command runs.
+    /// The app's own examinations. A run of `doctor` calls each function once for each examination of the system. Set the
+    /// functions before a command runs.
     public static var examinations: [@Sendable (Context) -> [DoctorFinding]] {
         get { ofApp.withLock { $0 } }
         set { ofApp.withLock { $0 = newValue } }
@@ -52,7 +52,8 @@ public struct DoctorCommand: BackgroundCommand {
     public func perform() async throws {
         var (findings, guarantees) = Self.examine()
         var (done, looks): (Set<String>, Int) = ([], 0)
-        // A problem may become visible only after another problem was fixed, for example in a file that could not be read.
+        // After a fix, the examination is repeated, because another problem may become visible, for example in a file that could
+        // not be read before.
         while fix, looks < Self.maximumExaminations, Self.help(findings, &done) {
             (findings, guarantees) = Self.examine()
             looks += 1
@@ -82,7 +83,7 @@ public struct DoctorCommand: BackgroundCommand {
             + (all ? "." : " (--all shows them).")
     }
 
-    /// Returns the current findings. Nothing is changed.
+    /// Returns the current findings. The method changes nothing.
     ///
     /// - Parameter verb: the name of the command that the user typed.
     package static func examine(
@@ -94,7 +95,7 @@ public struct DoctorCommand: BackgroundCommand {
         return (findings, BackgroundGuarantees(app.desktopFacts))
     }
 
-    /// - Parameter isFixing: `true` if the safe fixes were run. The user decides about the other fixes.
+    /// - Parameter isFixing: `true` if the safe fixes were run, so that only fixes that need a decision of the user are left.
     private static func show(_ finding: DoctorFinding, isFixing: Bool) {
         let mark =
             switch finding.status {
@@ -109,14 +110,14 @@ public struct DoctorCommand: BackgroundCommand {
         }
     }
 
-    /// The maximum number of repeated examinations with `--fix`.
+    /// The maximum number of examinations in a run with `--fix`.
     private static let maximumExaminations = 10
 
-    /// Runs the safe fixes, each command once. The output of these commands goes to standard error, because standard output
-    /// contains the rows.
+    /// Runs the safe fixes. Each command runs only once. The output of the commands goes to standard error, because standard
+    /// output contains the findings.
     ///
-    /// - Parameter done: The commands that were run.
-    /// - Returns: `true` if a command was run now.
+    /// - Parameter done: The commands that were already run. The method adds new commands.
+    /// - Returns: `true` if the method ran a command.
     private static func help(_ findings: [DoctorFinding], _ done: inout Set<String>) -> Bool {
         let before = done.count
         for case let fix? in findings.map(\.fix) where fix.isSafe && done.insert(fix.command).inserted {

@@ -1,12 +1,12 @@
 import Foundation
 
-/// A row of `doctor`: a check, its status, and an optional fix.
+/// A finding of `doctor`: the name of a check, the status of the check, and an optional fix.
 public struct DoctorFinding: Encodable, Sendable {
     /// The status of a check.
     public enum Status: String, Encodable, Sendable {
         /// The check passed.
         case ok
-        /// The check passed, but the state may surprise the user or may soon be a problem.
+        /// The check passed, but the state may be unexpected for the user or may soon become a problem.
         case warning
         /// The check failed.
         case failed
@@ -16,15 +16,15 @@ public struct DoctorFinding: Encodable, Sendable {
     public struct Fix: Sendable {
         /// The shell command.
         public var command: String
-        /// A Boolean value that indicates whether `doctor --fix` runs the command. A command that removes something, uses the
-        /// rights of another user, or requires a decision of the user is not safe.
+        /// A Boolean value that indicates whether `doctor --fix` runs the command. A command is not safe if it removes something,
+        /// uses the rights of another user, or requires a decision of the user.
         public var isSafe: Bool
 
         /// Creates a fix.
         public init(_ command: String, isSafe: Bool = false) { (self.command, self.isSafe) = (command, isSafe) }
     }
 
-    /// The name of the check: lower-case words with hyphens. The name does not change between versions.
+    /// The name of the check. The name consists of lower-case words with hyphens, and does not change between versions.
     public var check: String
     /// The status of the check.
     public var status: Status
@@ -33,14 +33,14 @@ public struct DoctorFinding: Encodable, Sendable {
     /// The fix, or `nil` if the check found no problem or no command can correct the problem.
     public var fix: Fix?
 
-    /// Creates a row.
+    /// Creates a finding.
     public init(_ check: String, _ status: Status, _ message: String, fix: Fix? = nil) {
         (self.check, self.status, self.message, self.fix) = (check, status, message, fix)
     }
 
     private enum CodingKeys: CodingKey { case check, status, message, fix }
 
-    /// Encodes the row as `{check, status, message, fix}`. A missing fix is `null`.
+    /// Encodes the finding as `{check, status, message, fix}`. If the finding has no fix, the value is `null`.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(check, forKey: .check)
@@ -50,7 +50,7 @@ public struct DoctorFinding: Encodable, Sendable {
     }
 }
 
-/// An examination of one part of the system that background work needs. An examination changes nothing.
+/// An examination of one area that background work depends on. An examination changes nothing.
 protocol Examination: Sendable {
     func findings(_ app: ExaminedApp) -> [DoctorFinding]
 }

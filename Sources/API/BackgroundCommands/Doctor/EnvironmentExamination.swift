@@ -49,7 +49,8 @@ struct EnvironmentExamination: Examination {
         return [fault(.failed, "TZ is not a time zone (\(text)): \"noon\" would mean 12:00 UTC", unsetting: "TZ")]
     }
 
-    /// Returns whether the text is a name of the zone database, a file, or a rule of POSIX ("CET-1CEST").
+    /// Returns whether a text is a valid time zone: a name in the zone database, the path of a file, or a POSIX rule
+    /// ("CET-1CEST").
     static func isZone(_ text: String) -> Bool {
         let name = text.hasPrefix(":") ? String(text.dropFirst()) : text
         if name.hasPrefix("/") { return access(name, R_OK) == 0 }

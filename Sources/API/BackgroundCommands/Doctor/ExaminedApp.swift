@@ -4,7 +4,7 @@ import BackgroundScheduling
 import Foundation
 import ProcessSupport
 
-/// The app that `doctor` examines. The values are read once, so that all rows describe the same moment.
+/// The app that `doctor` examines. All values are read once, so that all findings describe the same moment.
 struct ExaminedApp {
     /// The content of the ledger.
     struct Books {
@@ -22,9 +22,9 @@ struct ExaminedApp {
         let launches: [LaunchRecord]
         let lastEnds: [LaunchRecord]
         let notices: [NotificationRecord]
-        /// The number of transfers that the user requested, by state.
+        /// The number of uploads and named downloads in each state.
         let transfers: [TransferRecord.State: Int]
-        /// Unfinished transfers whose queued copy is not in the spool.
+        /// The number of unfinished transfers whose queued copy is not in the spool.
         let missingCopies: Int
         let hasWorkLeft: Bool
         let recorded: DesktopFacts.Recorded
@@ -64,7 +64,7 @@ struct ExaminedApp {
     /// The content of the ledger, or `nil` if the ledger does not exist or cannot be read.
     var books: Books? { if case .success(.found(let books)) = ledger { books } else { nil } }
 
-    /// The identifiers of the pending requests, or `nil` if they cannot be read.
+    /// The identifiers of the pending requests, or `nil` if the ledger cannot be read.
     var pendingRequests: [String]? {
         switch ledger {
         case .success(.found(let books)): books.requests.map(\.identifier)
@@ -73,8 +73,8 @@ struct ExaminedApp {
         }
     }
 
-    /// - Parameter verb: the name of the current command. The arguments before this name are also the arguments before the other
-    ///   commands.
+    /// - Parameter verb: the name of the current command. The arguments before this name are also necessary before the names of
+    ///   other commands.
     static func current(verb: String) -> ExaminedApp {
         let runtime = AppRuntime.shared
         return ExaminedApp(
@@ -83,8 +83,8 @@ struct ExaminedApp {
             ledger: Result { () throws(StoreError) in try Ledger.inspect(runtime.directories) { try Books($0) } })
     }
 
-    /// Returns the words before a command: the program's name if PATH finds this program, or else the program's path, and then
-    /// the arguments before the current command.
+    /// Returns the words that a user types before a command. The first word is the program's name if `PATH` contains the program,
+    /// otherwise the program's path. The arguments before the current command follow.
     private static func command(before verb: String) -> String {
         let path = AppManifest.executableURL.path
         let name = AppManifest.executableURL.lastPathComponent

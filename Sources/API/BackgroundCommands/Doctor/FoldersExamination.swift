@@ -21,7 +21,7 @@ struct FoldersExamination: Examination {
         return stat(path, &information) == 0 ? information : nil
     }
 
-    /// Returns `nil` if the folder is correct or does not exist yet.
+    /// Examines a folder. Returns `nil` if the folder is correct or does not exist yet.
     private func folder(_ path: String) -> DoctorFinding? {
         guard let information = status(path) else { return nil }
         guard information.st_mode & S_IFMT == S_IFDIR else { return inTheWay(path, "is not a folder") }
@@ -42,10 +42,10 @@ struct FoldersExamination: Examination {
         return url.path
     }
 
-    /// Checks a folder in which the app's folders will be created.
+    /// Examines a folder in which the app's folders will be created.
     ///
-    /// - Parameter home: the home folder. If the home folder belongs to this user, the fix makes this user the owner of a folder
-    ///   in it. `sudo -E` creates such folders with the owner root.
+    /// - Parameter home: the home folder. If this user owns the home folder, the fix makes this user the owner of a folder in the
+    ///   home folder. The command `sudo -E` can create such folders with the owner root.
     private func place(_ path: String, home: String?) -> DoctorFinding? {
         guard let information = status(path), information.st_mode & S_IFMT == S_IFDIR else {
             return inTheWay(path, "is not a folder")
@@ -92,7 +92,7 @@ struct FoldersExamination: Examination {
     }
 
     private func room(_ directories: AppDirectories) -> DoctorFinding {
-        // Finds the nearest existing folder, because the app may not have written anything yet.
+        // The nearest existing folder is examined, because the app may not have created its folder yet.
         var place = directories.state
         while place.path != "/", access(place.path, F_OK) != 0 { place.deleteLastPathComponent() }
         var disk = statvfs()

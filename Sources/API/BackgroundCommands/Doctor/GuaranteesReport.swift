@@ -6,7 +6,7 @@ package struct GuaranteesReport: Encodable {
     package struct Row {
         /// The capability in words for the user.
         package let title: String
-        /// The state of the capability, as a mark.
+        /// A mark that shows the state of the capability.
         package let mark: String
         package let verdict: String
         package let reason: String
@@ -27,7 +27,7 @@ package struct GuaranteesReport: Encodable {
         }
     }
 
-    /// The lines for a terminal. A missing capability is not an error, so no line is highlighted.
+    /// The lines for a terminal. A missing capability is not an error, so the report highlights no line.
     var lines: [String] {
         [Self.heading + ":"]
             + rows.flatMap { row in
@@ -64,7 +64,8 @@ package struct GuaranteesReport: Encodable {
 
         private enum CodingKeys: CodingKey { case name, kept, verdict, reason, help }
 
-        /// `kept` is `null` if the state is not known, and `false` if the capability exists only from the next login on.
+        /// Encodes a capability. The value of `kept` is `null` if the state is not known, and `false` if the capability exists
+        /// only after the next login.
         func encode(to encoder: any Encoder) throws {
             var container = encoder.container(keyedBy: CodingKeys.self)
             try container.encode(guarantee.name, forKey: .name)
@@ -75,7 +76,7 @@ package struct GuaranteesReport: Encodable {
         }
     }
 
-    /// Encodes the report as rows of `{name, kept, verdict, reason, help}`.
+    /// Encodes the report as an array of `{name, kept, verdict, reason, help}`.
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.unkeyedContainer()
         for guarantee in guarantees.all { try container.encode(EncodedRow(guarantee: guarantee)) }
@@ -85,8 +86,8 @@ package struct GuaranteesReport: Encodable {
 /// A row of the output of `doctor --json`: a finding, or the capabilities of this desktop.
 enum DoctorRow: Encodable {
     case finding(DoctorFinding)
-    /// A row with the fields of the other rows, because scripts read all rows, and with the additional field `guarantees`. The
-    /// status is always "ok", because a missing capability is not an error.
+    /// The capabilities of this desktop. The row has the same fields as the other rows, because scripts read all rows, and the
+    /// additional field `guarantees`. The status is always "ok", because a missing capability is not an error.
     case guarantees(BackgroundGuarantees)
 
     private enum CodingKeys: CodingKey { case guarantees }

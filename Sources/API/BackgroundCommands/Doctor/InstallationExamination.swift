@@ -2,7 +2,7 @@ import BackgroundRuntime
 import Foundation
 import ProcessSupport
 
-/// Examines the program in PATH and the desktop files, if this user installed them.
+/// Examines the program in `PATH`, and the desktop files if this user installed them.
 struct InstallationExamination: Examination {
     private let check = "installation"
 

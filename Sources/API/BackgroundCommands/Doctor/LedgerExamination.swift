@@ -9,7 +9,7 @@ struct LedgerExamination: Examination {
     func findings(_ app: ExaminedApp) -> [DoctorFinding] {
         let path = app.directories.ledger.path
         let isBusy = if case .failure(.busy) = app.ledger { true } else { false }
-        // A process that was stopped during a write blocks all writers. Such a process does not block readers.
+        // A process that was stopped during a write blocks all other writers, but does not block readers.
         if let holder = LockHolder.find(database: path), holder.isStopped || isBusy {
             let fix = holder.isStopped ? DoctorFinding.Fix("kill -CONT \(holder.pid)") : nil
             return [DoctorFinding(check, .failed, "\(path) is locked by \(holder)", fix: fix)]
@@ -27,8 +27,8 @@ struct LedgerExamination: Examination {
         }
     }
 
-    /// Returns a command that moves a damaged ledger and its side files. The command loses queued work, so it is not safe and the
-    /// user decides.
+    /// Returns a command that renames a damaged ledger and the files next to it. After the command, queued work is lost, so the
+    /// fix is not safe and the user has to decide.
     private func fix(_ error: StoreError, _ path: String) -> DoctorFinding.Fix? {
         guard case .notADatabase = error else { return nil }
         let aside = ["", "-wal", "-shm"].map { ending -> String in

@@ -2,10 +2,10 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// Examines the pending requests, and how their last launches ended.
+/// Examines the pending requests, and the results of their last launches.
 struct RequestsExamination: Examination {
     private let check = "requests"
-    /// The number of launches without a result from which a request counts as failing.
+    /// The number of launches without a result after which a request counts as failing.
     private let patience = 3
 
     func findings(_ app: ExaminedApp) -> [DoctorFinding] {

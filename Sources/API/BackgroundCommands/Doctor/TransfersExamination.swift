@@ -22,7 +22,7 @@ struct TransfersExamination: Examination {
         return rows.isEmpty ? [DoctorFinding(check, .ok, "Nothing needs your attention.")] : rows
     }
 
-    /// Returns a sentence with the number of missing copies and the remedy.
+    /// Returns a message with the number of missing copies and a solution.
     static func sentence(missingCopies count: Int, in spool: URL) -> String {
         "\(count) queued \(count == 1 ? "copy is" : "copies are") missing from \(spool.path). Put the folder with the copies back, or upload "
             + "the files again."
@@ -30,7 +30,7 @@ struct TransfersExamination: Examination {
 
     private static func words(_ count: Int) -> String { "\(count) transfer\(count == 1 ? " is" : "s are")" }
 
-    /// Returns a fix if the app has the command `transfers`.
+    /// Returns a fix that uses the command `transfers`, or `nil` if the app does not have this command.
     private func fix(_ action: String, _ app: ExaminedApp) -> DoctorFinding.Fix? {
         let verbs = DesktopIntegration.current.commands?.configuration.subcommands ?? []
         guard verbs.contains(where: { $0.configuration.commandName == "transfers" }) else { return nil }

@@ -5,8 +5,8 @@ import Foundation
 import ProcessSupport
 import UserUnits
 
-/// Examines whether the machine can be woken for requests with `wakesSystem`. Without such requests, only a unit that does not
-/// start is reported.
+/// Examines whether the machine can be woken for requests with `wakesSystem`. If no request needs this, the examination reports
+/// only a unit that cannot start.
 struct WakeExamination {
     private static let check = "wake"
     /// The exit status of a service whose capabilities could not be applied.
@@ -17,11 +17,12 @@ struct WakeExamination {
     private let units: UserUnits
     private let environment: [String: String]
 
-    /// - Parameter machine: the machine as the agent's program examined it now, or `nil` if logind does not respond.
+    /// - Parameter machine: the current state of the machine, as reported by the agent's program, or `nil` if logind does not
+    ///   respond.
     static func findings(_ app: ExaminedApp, _ machine: MachineState?) -> [DoctorFinding] {
         let examination = WakeExamination(
             units: UserUnits(directories: app.directories, environment: app.environment), environment: app.environment)
-        // If the service does not start, this is the only finding, because everything else depends on the service.
+        // If the service cannot start, the examination reports only this problem, because everything else depends on the service.
         if let vain = examination.vain { return [vain] }
         guard let books = app.books else { return [] }
         let asking = books.requests.filter(\.wakesSystem).map(\.identifier)
@@ -56,7 +57,7 @@ struct WakeExamination {
 
     // MARK: The unit
 
-    /// The finding for a unit that requests a capability that the user manager does not have any more.
+    /// The finding for a unit that cannot start, because the user manager does not have the requested capability any more.
     private var vain: DoctorFinding? {
         guard access(units.wakeDropIn.path, F_OK) == 0, units.hasManager,
             units.property("ExecMainStatus", of: .service) == Self.failedCapabilities
@@ -69,7 +70,7 @@ struct WakeExamination {
                 "rm \(path) && systemctl --user daemon-reload && systemctl --user restart \(units.name(.service))", isSafe: true))
     }
 
-    /// The fix. It tests the capability first, because a service that requests an unavailable capability does not start.
+    /// The fix. The command tests the capability first, because a service that requests an unavailable capability does not start.
     private var fix: DoctorFinding.Fix? {
         guard units.hasManager, units.isInstalled(.service), access(units.wakeDropIn.path, F_OK) != 0 else { return nil }
         let setting = "AmbientCapabilities=CAP_WAKE_ALARM"
@@ -88,7 +89,7 @@ struct WakeExamination {
         return (try? systemd.run(within: 5, outputLimit: 4_096)).flatMap { Self.version($0.output) }
     }
 
-    /// Returns the version number in "systemd 252 (252.38-1~deb12u1)".
+    /// Returns the version number of systemd from an output such as "systemd 252 (252.38-1~deb12u1)".
     static func version(_ output: String) -> Int? {
         let parts = output.split(separator: "\n").first?.split(separator: " ") ?? []
         return parts.count > 1 && parts[0] == "systemd" ? Int(parts[1].prefix { $0.isNumber }) : nil

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// The completion files of shells, in the folders where the shells look for them.
+/// The completion files for shells, in the folders in which the shells look for them.
 struct Completions {
     let root: any ParsableCommand.Type
     let command: String
@@ -17,8 +17,8 @@ struct Completions {
         ]
     }
 
-    /// Returns the completion script of the library for the installed command's name. The library generates the script for the
-    /// name of the root command. The shell functions in the script keep that name.
+    /// Returns the completion script for the name of the installed command. The library generates the script for the name of the
+    /// root command, so the name is replaced. The shell functions in the script keep the old name.
     private func script(_ shell: CompletionShell) -> String {
         let (text, name) = (offerCommandsAfterHelp(root.completionScript(for: shell), shell), root._commandName)
         guard name != command else { return text }
@@ -27,7 +27,7 @@ struct Completions {
             case .bash where line.hasPrefix("complete "): Self.ending(line, name, command)
             case .zsh where line.hasPrefix("#compdef "): "#compdef \(command)"
             case .fish:
-                // Replaces the name as a separate word, and the name at the beginning of a path of commands.
+                // The name is replaced if it is a separate word, or is at the beginning of a path of commands.
                 line.replacingOccurrences(of: "'\(name)'", with: "'\(command)'")
                     .replacingOccurrences(of: " \"\(name)\"", with: " \"\(command)\"")
                     .replacingOccurrences(of: " \"\(name) ", with: " \"\(command) ")
@@ -37,7 +37,7 @@ struct Completions {
         return lines.joined(separator: "\n")
     }
 
-    /// The library offers no commands after `help`.
+    /// Adds completions for the word after `help`, because the script of the library offers no commands after `help`.
     private func offerCommandsAfterHelp(_ script: String, _ shell: CompletionShell) -> String {
         let name = root._commandName
         let commands = root.configuration.subcommands.filter { $0.configuration.shouldDisplay }.map { $0._commandName }

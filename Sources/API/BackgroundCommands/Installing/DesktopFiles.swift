@@ -12,10 +12,10 @@ struct InstalledFile: Equatable {
 }
 
 /// Generates the files that integrate an app into the desktop and the shell: menu entry, icon, completions and manual pages. The
-/// type is pure: the input is the description of an app, and the output is a list of files.
+/// type only computes: the input is the description of an app, and the output is a list of files.
 struct DesktopFiles {
     let integration: DesktopIntegration
-    /// The `CFBundleIdentifier`, used in file names.
+    /// The app's `CFBundleIdentifier`, which is a part of file names.
     let identifier: String
     let displayName: String
     let version: String
@@ -65,12 +65,13 @@ struct DesktopFiles {
 
     private func exec(_ arguments: [String]) -> String { ([program] + arguments).map(Self.execWord).joined(separator: " ") }
 
-    /// Escapes a value of one line.
+    /// Escapes a value of a desktop entry. Line breaks become spaces.
     static func value(_ text: String) -> String {
         text.replacingOccurrences(of: "\\", with: "\\\\").replacingOccurrences(of: "\n", with: " ")
     }
 
-    /// Quotes a word if necessary. Inside quotes, four characters are escaped. The complete value is then escaped again.
+    /// Quotes a word of a command line if necessary. Inside quotes, four characters are escaped. ``value(_:)`` escapes the
+    /// complete command line again.
     static func execWord(_ word: String) -> String {
         let isPlain = !word.isEmpty && word.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "/._-+:,@=".contains($0)) }
         if isPlain { return word }

@@ -2,21 +2,21 @@ import ArgumentParser
 import Foundation
 import Synchronization
 
-/// The description of an app for desktops and shells. `install` writes files from this description. Set ``current`` before a
-/// command runs.
+/// The description of an app for desktops and shells. The command `install` generates files from this description. Set
+/// ``current`` before a command runs.
 ///
 ///     DesktopIntegration.current = DesktopIntegration(
 ///         summary: "Tells of storms", commands: Tool.self, icon: Data(PackageResources.Tide_svg))
 ///
-/// Apple's API has no equivalent: on Apple's systems, this data is in the app's bundle.
+/// Apple's API has no equivalent, because on Apple's systems the app's bundle contains this data.
 public struct DesktopIntegration: Sendable {
     /// An entry in the menu of the app's icon.
     public struct Action: Sendable {
-        /// The identifier: letters, digits and hyphens.
+        /// The identifier of the action. It consists of letters, digits and hyphens.
         public var identifier: String
-        /// The name that the user reads.
+        /// The name of the action that the menu shows.
         public var name: String
-        /// The arguments of the app's command.
+        /// The arguments with which the app's command is started.
         public var arguments: [String]
 
         /// Creates an action.
@@ -27,7 +27,7 @@ public struct DesktopIntegration: Sendable {
 
     /// A summary in one line, without a full stop.
     public var summary: String
-    /// Paragraphs for software centres, separated by an empty line.
+    /// The description for software centers. An empty line separates paragraphs.
     public var details: String
     /// The root command of the app, from which manual pages and completions are generated.
     public var commands: (any ParsableCommand.Type)?
@@ -39,8 +39,8 @@ public struct DesktopIntegration: Sendable {
     public var actions: [Action]
     /// The kinds of files that the app opens.
     public var mimeTypes: [String]
-    /// The arguments of the command before the files that a user opens with the app. If a user starts the app from a menu, no
-    /// files follow. If `nil`, menus do not show the app.
+    /// The arguments of the app's command before the names of the files that a user opens. If a user starts the app from a menu,
+    /// no file names follow. If the value is `nil`, menus do not show the app.
     public var openArguments: [String]?
     /// The SPDX identifier of the license.
     public var license: String
@@ -48,7 +48,7 @@ public struct DesktopIntegration: Sendable {
     /// identifier.
     public var componentIdentifier: String?
 
-    /// Creates a description. Omitted values are not shown on the desktop.
+    /// Creates a description. The desktop does not show values that are omitted.
     public init(
         summary: String = "", details: String = "", commands: (any ParsableCommand.Type)? = nil, icon: Data? = nil,
         categories: [String] = ["Utility"], actions: [Action] = [], mimeTypes: [String] = [], openArguments: [String]? = nil,

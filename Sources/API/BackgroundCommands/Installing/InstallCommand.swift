@@ -3,7 +3,7 @@ import BackgroundRuntime
 import Foundation
 import ProcessSupport
 
-/// `install`: writes the files with which this desktop shows the app.
+/// The command `install`, which writes the files that this desktop needs to show the app.
 public struct InstallCommand: BackgroundCommand {
     public static let configuration = describe(
         "install", "Installs the desktop entry, icon, shell completions, manual pages and the start at login.",
@@ -26,7 +26,7 @@ public struct InstallCommand: BackgroundCommand {
         var files = Self.files(program ?? AppManifest.executableURL.path).all
         if into == nil, let shared = Self.folderBesideProgram(), shared != installation.folder.path {
             Output.line("Everything is installed for all users in \(shared).")
-            // If the files are installed for all users, they are not installed again for this user.
+            // The files are already installed for all users, so they are not installed for this user.
             files = []
         }
         let steps = try installation.plan(files)
@@ -37,8 +37,8 @@ public struct InstallCommand: BackgroundCommand {
         }
     }
 
-    /// Writes the login entry if it is missing, is not enabled, or starts another program, so that remaining work also continues
-    /// after the next login.
+    /// Writes the login entry if it is missing, is not enabled, or starts another program. With the login entry, remaining work
+    /// continues after the next login.
     private func installLoginEntry() throws {
         let (runtime, environment) = (AppRuntime.shared, ThisProcess.environment)
         let entry = AutostartEntry(directories: runtime.directories, environment: environment)
@@ -53,7 +53,8 @@ public struct InstallCommand: BackgroundCommand {
         Output.line(try entry.install(agent: agent, displayName: runtime.manifest.displayName).path)
     }
 
-    /// Returns the folder in which a package, or `make install`, has installed the same files next to the program.
+    /// Returns the folder of the files that a package or `make install` has installed together with the program. Returns `nil` if
+    /// no such files exist.
     fileprivate static func folderBesideProgram() -> String? {
         let prefix = AppManifest.executableURL.deletingLastPathComponent().deletingLastPathComponent()
         let shared = prefix.appendingPathComponent("share")
@@ -76,7 +77,7 @@ public struct InstallCommand: BackgroundCommand {
         return Installation(folder: data.deletingLastPathComponent(), list: data.appendingPathComponent("installed.json"))
     }
 
-    /// Prints the steps, and runs them unless this is a dry run.
+    /// Runs the steps and prints them. In a dry run, the steps are only printed.
     static func report(
         _ steps: [Installation.Step], in installation: Installation, isDryRun: Bool, _ carryOut: () throws -> Void
     ) throws {
@@ -116,7 +117,7 @@ public struct InstallCommand: BackgroundCommand {
     }
 }
 
-/// `uninstall`: removes the files that `install` wrote.
+/// The command `uninstall`, which removes the files that `install` wrote.
 public struct UninstallCommand: BackgroundCommand {
     public static let configuration = describe(
         "uninstall", "Removes the files that install wrote. Scheduled and queued work is kept; quit ends it.",

@@ -3,26 +3,26 @@ import Foundation
 import ProcessSupport
 import Spool
 
-/// The files of one installation, in one folder. A list records the written files. With this list, `uninstall` removes files of
-/// earlier versions and keeps files that a user changed.
+/// The files of one installation, in one folder. A list records the written files and their digests. With this list, `uninstall`
+/// can remove files of earlier versions and keep files that a user changed.
 struct Installation {
-    /// The folder: `~/.local/share`, or a folder that a packager fills.
+    /// The folder of the installation: `~/.local/share`, or a folder for a package.
     let folder: URL
-    /// The file that lists the written files, or `nil` if a packager's tool has its own list.
+    /// The file that lists the written files, or `nil` for a package, because package tools have their own lists.
     let list: URL?
 
-    /// The action for one file.
+    /// The action for one file of the installation.
     enum Step: Equatable {
         case write(String)
         /// The file exists and is correct.
         case keep(String)
         case remove(String)
-        /// A user changed the file, or another program wrote it.
+        /// The file is not changed, because a user changed it or another program wrote it.
         case leave(String)
     }
 
     private struct Written: Codable {
-        /// The SHA-256 digests, by path.
+        /// The SHA-256 digests of the written files, by path.
         var files: [String: String] = [:]
     }
 
@@ -42,7 +42,7 @@ struct Installation {
 
     private func url(_ path: String) -> URL { folder.appendingPathComponent(path) }
 
-    /// Returns the steps after which exactly these files of the app are installed.
+    /// Returns the steps that install exactly these files and remove older files of the app.
     func plan(_ files: [InstalledFile]) throws -> [Step] {
         let before = try written().files
         var steps = files.map { file -> Step in
@@ -58,8 +58,8 @@ struct Installation {
         return steps
     }
 
-    /// Carries out the steps. Each file is written completely or not at all. The list is written first, so that the list contains
-    /// every written file.
+    /// Carries out the steps. Each file is written in one step. The list is written before the files, so that the list contains
+    /// every file even if the process is killed.
     func carryOut(_ steps: [Step], _ files: [InstalledFile]) throws {
         let contents = Dictionary(files.map { ($0.path, $0.content) }) { $1 }
         var after = try written()
@@ -102,7 +102,7 @@ struct Installation {
         guard unlink(file) == 0 || errno == ENOENT else {
             throw CommandFailure(.cannotCreate, "\(file): \(String(cString: strerror(errno)))")
         }
-        // Removes folders that are empty now. A folder that another program uses is not empty.
+        // Folders that are empty now are removed. A folder that another program uses is not empty, so it is kept.
         var folder = url(path).deletingLastPathComponent()
         while folder.path.hasPrefix(self.folder.path + "/"), rmdir(folder.path) == 0 { folder.deleteLastPathComponent() }
     }

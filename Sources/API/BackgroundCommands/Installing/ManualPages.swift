@@ -1,10 +1,10 @@
 import ArgumentParser
 import Foundation
 
-/// Generates one manual page for the tool, and one manual page for each command. The text comes from the help of the commands, so
-/// that the pages and the help never differ.
+/// Generates one manual page for the tool, and one manual page for each command. The text of the pages is the help of the
+/// commands, so that pages and help never differ.
 struct ManualPages {
-    /// The part of the library's `--experimental-dump-help` output that the pages need.
+    /// The part of the output of `--experimental-dump-help` (an option of the command-line library) that the pages need.
     private struct Tool: Decodable { let command: Command }
 
     private struct Command: Decodable {
@@ -39,13 +39,13 @@ struct ManualPages {
         var isPositional: Bool { kind == "positional" }
         private var value: String { (valueName ?? "value").uppercased() }
 
-        /// The text for a synopsis.
+        /// The argument as a synopsis shows it.
         var usage: String {
             let name = isPositional ? value : names?.last.map { kind == "flag" ? $0.text : "\($0.text) \(value)" } ?? ""
             return (isOptional ? "[\(name)]" : name) + (isRepeating ? " ..." : "")
         }
 
-        /// The names of the argument, as the first line of its paragraph.
+        /// The names of the argument. They are the first line of the argument's paragraph.
         var head: String {
             if isPositional { return value }
             return (names ?? []).map { kind == "flag" ? $0.text : "\($0.text) \(value)" }.joined(separator: ", ")
@@ -75,7 +75,7 @@ struct ManualPages {
     }
 
     private func pages(of command: Command, _ path: [String]) -> [InstalledFile] {
-        // The subcommands of a command are described on the page of the command, because a command has few subcommands.
+        // The page of a command also describes the subcommands, because a command has few subcommands.
         let page = InstalledFile("man/man1/\(path.joined(separator: "-")).1", page(of: command, path))
         guard path.count == 1 else { return [page] }
         return [page] + command.shown.flatMap { pages(of: $0, path + [$0.commandName]) }
@@ -150,7 +150,7 @@ struct ManualPages {
 
     private static func quoted(_ text: String) -> String { "\"\(line(text).replacingOccurrences(of: "\"", with: "\\(dq"))\"" }
 
-    /// Escapes one line of text, so that it contains no request and hyphens can be copied into a shell.
+    /// Escapes one line of text for roff. The line then contains no roff request, and a user can copy its hyphens into a shell.
     static func line(_ text: String) -> String {
         let escaped = text.replacingOccurrences(of: "\\", with: "\\e").replacingOccurrences(of: "-", with: "\\-")
             .replacingOccurrences(of: "\n", with: " ")
@@ -165,7 +165,7 @@ struct ManualPages {
         text.trimmingCharacters(in: .newlines).components(separatedBy: "\n\n").map(lines).joined(separator: ".PP\n")
     }
 
-    /// Replaces the tool's own name in examples, if it is a separate word.
+    /// Replaces the tool's original name in examples, if the name is a separate word.
     private func renamed(_ text: String) -> String {
         guard let own = root?.commandName, own != name else { return text }
         return text.components(separatedBy: "\n").map { line in
