@@ -1,8 +1,8 @@
 import ProcessSupport
 import Foundation
 
-/// The reason why an agent cannot write to the agent's database (ledger), and the time of the next try. The value is stored in
-/// the agent's lock file. The bytes of this file are allocated in advance, so that a write needs no additional disk space.
+/// The reason why an agent cannot write to its database (ledger), and the time of the next try. The agent stores the value in its
+/// lock file. The space in this file is allocated in advance, so that the agent can store the value even if the disk is full.
 package struct AgentTrouble: Codable, Sendable, Equatable {
     package let reason: String
     package let since: Date
@@ -15,15 +15,15 @@ package struct AgentTrouble: Codable, Sendable, Equatable {
     /// The number of bytes of the lock file that are reserved for the value.
     private static let size = 1_024
 
-    /// Allocates the bytes for an ``AgentTrouble`` in the lock file in advance.
+    /// Allocates space for an ``AgentTrouble`` in the lock file.
     package static func makeRoom(in lock: borrowing FileLock) {
         let zeros = [UInt8](repeating: 0, count: size)
         pwrite(lock.descriptor, zeros, size, 0)
     }
 
-    /// Stores the trouble in the lock file.
+    /// Stores the reason in the lock file.
     ///
-    /// - Parameter trouble: `nil` if the agent can write to its ledger again.
+    /// - Parameter trouble: the reason, or `nil` if the agent can write to its ledger again.
     package static func write(_ trouble: AgentTrouble?, into lock: borrowing FileLock) {
         var bytes = [UInt8](repeating: 0, count: size)
         if let trouble {
@@ -34,7 +34,7 @@ package struct AgentTrouble: Codable, Sendable, Equatable {
         pwrite(lock.descriptor, bytes, size, 0)
     }
 
-    /// Returns the stored trouble, or `nil` if a running agent reports no trouble.
+    /// Returns the stored reason, or `nil` if a running agent can write to its ledger.
     package static func read(_ directories: AppDirectories) -> AgentTrouble? {
         guard let data = FileManager.default.contents(atPath: directories.agentLock.path) else { return nil }
         return try? JSONDecoder().decode(AgentTrouble.self, from: data.prefix { $0 != 0 })

@@ -3,19 +3,20 @@ import CLinux
 import Foundation
 
 /// A receiver of change notifications. A change notification is the signal that a process has committed to a database, usually
-/// the ledger. The signal contains no data. A signal can arrive without a change (also for the listener's own commits) and
-/// shortly before a commit becomes visible. For this reason, the listener reads inside `BEGIN IMMEDIATE`.
+/// the ledger. The signal contains no data. A signal can arrive without a change, and a process also receives signals for its own
+/// commits. A signal can also arrive shortly before a commit becomes visible. For this reason, the receiver reads the database
+/// inside `BEGIN IMMEDIATE`.
 ///
-/// The implementation is inotify on the write-ahead file. This needs no socket and no polling, and a killed process leaves no
+/// The implementation uses inotify on the write-ahead file. It needs no socket and no polling, and a killed process leaves no
 /// files.
 package struct ChangeListener: ~Copyable, Sendable {
-    /// A descriptor that is readable after a change notification. The descriptor is non-blocking and close-on-exec.
+    /// A descriptor that becomes readable after a change notification. The descriptor is non-blocking and close-on-exec.
     package let descriptor: Int32
 
     /// Creates a listener for the ledger.
     package init(_ directories: AppDirectories) throws(StoreError) { try self.init(database: directories.ledger.path) }
 
-    /// Creates a listener for a database. This process must have opened the database before, because opening creates the
+    /// Creates a listener for a database. This process must have opened the database before, because the opening creates the
     /// write-ahead file.
     package init(database: String) throws(StoreError) {
         let path = database + "-wal"
@@ -34,17 +35,18 @@ package struct ChangeListener: ~Copyable, Sendable {
         // sets them whenever a process opens the file.
         let folder = (database as NSString).deletingLastPathComponent
         inotify_add_watch(descriptor, folder, UInt32(IN_DELETE | IN_MOVED_FROM))
-        // This assignment is last, because an initializer that throws after the assignment also runs `deinit`. The descriptor
-        // would then be closed twice, and its number could belong to another file at the second time.
+        // This assignment is the last statement, because an initializer that throws after the assignment also runs `deinit`. In
+        // this case the descriptor would be closed twice, and the second call could close another file with the same number.
         self.descriptor = descriptor
     }
 
     deinit { close(descriptor) }
 
-    /// Consumes the received notifications. Call this method before reading the ledger, never after reading.
+    /// Consumes the received notifications. Call this method before a read of the ledger, because a notification that arrives
+    /// during the read must not be lost.
     package borrowing func drain() { Self.drain(descriptor) }
 
-    /// Consumes the change notifications, for a caller that has only the descriptor.
+    /// Consumes the received notifications of a descriptor.
     ///
     /// - Returns: `true` if a notification was received.
     @discardableResult

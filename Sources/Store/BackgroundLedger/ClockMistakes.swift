@@ -3,22 +3,21 @@ import Foundation
 import GRDB
 
 extension LedgerTransaction {
-    /// Corrects the times that were stored while the clock was ahead. Each delay keeps its length and is counted from now. The
-    /// times of past events are moved so that they are not in the future. A ledger from an earlier version that contains such
-    /// times is corrected in the same way.
+    /// Corrects times that were stored while the clock was ahead. Each delay keeps its length, and starts again now. The time of
+    /// a past event that is in the future is set to now. Times that an earlier version stored are corrected in the same way.
     ///
-    /// Changes nothing if no stored time is after `limit`.
+    /// If no stored time is after `limit`, the method changes nothing.
     ///
-    /// - Parameter limit: The latest correct time. A stored time after `limit` came from a wrong clock. The limit is `now` after
-    ///   the clock was set back. Otherwise the limit is some hours after `now`.
+    /// - Parameter limit: The latest correct time. A later time was stored while the clock was wrong. If the clock was just set
+    ///   back, the limit is `now`. Otherwise the limit is some hours after `now`.
     package func correctFutureDates(beyond limit: Date, now: Date) throws {
         let (limit, now) = (limit.timeIntervalSince1970, now.timeIntervalSince1970)
         for sql in Self.mending { try database.run(sql: sql, arguments: ["limit": limit, "now": now]) }
     }
 
-    /// Excludes a period without an agent (sleep, power off, a clock that was set forward) from the time limits of transfers. The
-    /// period is not counted as time without progress. The period is also not counted as time for which the copy of a failed
-    /// upload is kept.
+    /// Excludes a period in which no agent could work (sleep, power off, a clock that was set forward) from the time limits of
+    /// transfers. The period does not count as time without progress, and does not shorten the time for which the copy of a
+    /// failed upload is kept.
     package func creditTimeAway(_ seconds: Double, now: Date) throws {
         try database.run(
             sql: """
@@ -33,7 +32,7 @@ extension LedgerTransaction {
     }
 
     private static let mending = [
-        // The served occurrence is removed, because a launch at a wrong time did not serve its occurrence.
+        // The served occurrence is removed, because a launch at a wrong time does not replace the launch at the right time.
         "UPDATE launch SET servedOccurrence = NULL WHERE servedOccurrence > :limit AND startedAt > :limit",
         "UPDATE launch SET startedAt = :now WHERE startedAt > :limit",
         "UPDATE launch SET endedAt = :now WHERE endedAt > :limit",
@@ -46,7 +45,7 @@ extension LedgerTransaction {
                 ["lastProgressAt", "triedSince", "nextAttemptAt", "earliestBegin", "adoptableUntil", "keptUntil"],
                 with: "createdAt")
             + " WHERE createdAt > :limit",
-        // These transfers were created before the clock was wrong, and were changed while the clock was wrong.
+        // The remaining transfers were created while the clock was correct, and were changed while the clock was wrong.
         """
         UPDATE transfer SET lastProgressAt = max(:now, coalesce(earliestBegin, 0))
         WHERE state IN ('queued', 'running', 'waiting', 'paused') AND lastProgressAt > max(:limit, coalesce(earliestBegin, 0))
@@ -62,8 +61,8 @@ extension LedgerTransaction {
         "UPDATE notification SET \(shifted(["dueAt"], with: "createdAt")) WHERE createdAt > :limit",
     ]
 
-    /// Returns assignments that set the first time of a row to now and move later times by the same amount. Times before the
-    /// first time were written later, by the correct clock, and are not changed.
+    /// Returns SQL assignments that set the first time of a row to now, and move later times by the same amount. A time that is
+    /// earlier than the first time was written later with the correct clock, so it is not changed.
     private static func shifted(_ columns: [String], with first: String) -> String {
         let moved = columns.map { "\($0) = CASE WHEN \($0) >= \(first) THEN \($0) - (\(first) - :now) ELSE \($0) END" }
         return (moved + ["\(first) = :now"]).joined(separator: ", ")

@@ -2,7 +2,8 @@ import ProcessSupport
 import Foundation
 import GRDB
 
-/// A command that the user sends to the agent. The row contains the command, and the agent writes its response into the same row.
+/// A command that a process of the app sends to the agent. The row contains the command, and the agent writes its response into
+/// the same row.
 package struct ControlRecord: Codable, Sendable, Equatable {
     package enum Verb: String, Codable, Sendable {
         case simulateLaunch
@@ -14,9 +15,9 @@ package struct ControlRecord: Codable, Sendable, Equatable {
     package var verb: Verb
     package var argument: String
     package var createdAt: Date
-    /// The response of the agent. `nil` until the agent has handled the command.
+    /// The response of the agent, or `nil` until the agent has handled the command.
     package var answer: String?
-    /// The process that waits for the response.
+    /// The number of the process that waits for the response.
     package var askerPID: Int32?
     package var askerStart: Int64?
 
@@ -35,7 +36,7 @@ extension ControlRecord: LedgerRecord {
 }
 
 extension LedgerTransaction {
-    /// Adds a command and returns the id of its row. The response is read with this id.
+    /// Adds a command and returns the id of its row. The caller needs the id to read the response.
     @discardableResult
     package func addControl(
         _ verb: ControlRecord.Verb, _ argument: String = "", by asker: ProcessIdentity = .current, now: Date
@@ -57,7 +58,7 @@ extension LedgerTransaction {
         try database.run(sql: "UPDATE control SET answer = ? WHERE id = ?", arguments: [text, id])
     }
 
-    /// Completes all open commands with an error, so that no agent handles them any more.
+    /// Completes all unanswered commands with an error, so that no agent handles these commands any more.
     package func dropQuestions() throws {
         try database.run(sql: "UPDATE control SET answer = 'error: all background work was ended' WHERE answer IS NULL")
     }

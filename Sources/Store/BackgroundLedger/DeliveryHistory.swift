@@ -1,16 +1,16 @@
 import BackgroundScheduling
 import Foundation
 
-/// The result of earlier launches for a waiting event (an ended transfer, a pressed button), which decides when the next launch
-/// begins.
+/// The results of earlier launches for a waiting event (an ended transfer or a pressed button). These results decide when the
+/// next launch begins.
 package struct DeliveryHistory: Sendable {
     /// The consecutive launches that did not deliver the event, newest first.
     package let failures: [LaunchRecord]
-    /// The pause before the next launch. `nil` if the launch can begin now.
+    /// The pause before the next launch, or `nil` if the launch can begin now.
     package let pause: Pause?
 
     package enum Pause: Sendable, Equatable {
-        /// The pause that follows a number of launches for the session within the last hour.
+        /// The session had many launches within the last hour, so the next launch waits.
         case often(launches: Int, until: Date)
         case failed(launches: Int, until: Date)
 
@@ -41,9 +41,10 @@ extension LedgerTransaction {
         _ kind: LaunchKind, _ identifier: String, since oldest: Date, settings: AgentSettings, now: Date
     ) throws -> DeliveryHistory {
         let earlier = try endedLaunches(kind, identifier, limit: 64)
-        // One second of tolerance is needed because a date from the ledger can be a fraction of a microsecond after the written
-        // date. Without the tolerance, a launch that ended in this pass would not count. If `oldest` is in the future, the clock
-        // was set back after the event. In this case the event is older than every launch after the change of the clock.
+        // The comparison has a tolerance of one second, because a date that is read from the ledger can be a fraction of a
+        // microsecond after the written date. Without the tolerance, a launch that ended in this pass would not count. If
+        // `oldest` is in the future, the clock was set back after the event. In this case the event is older than every launch
+        // after the change of the clock.
         let failures = try earlier.prefix(20).prefix { launch in
             let wasThere = launch.startedAt >= oldest || oldest > now && launch.outcome != .completed
             let isOver = launch.endedAt.map { $0 < now.addingTimeInterval(1) } ?? true
@@ -66,7 +67,7 @@ extension LedgerTransaction {
     private static func pauseOfSession(_ kind: LaunchKind, _ earlier: [LaunchRecord], _ now: Date) -> DeliveryHistory.Pause? {
         guard kind == .urlSession else { return nil }
         let recent = earlier.filter { launch in
-            // If the start of a launch is in the future, the clock was set back after the launch.
+            // A launch whose start is in the future is not counted, because the clock was set back after the launch.
             launch.startedAt <= now && launch.startedAt > now.addingTimeInterval(-SessionDelivery.memory)
         }
         let pause = SessionDelivery.pause(afterLaunches: recent.count)
@@ -74,28 +75,30 @@ extension LedgerTransaction {
         return .often(launches: recent.count, until: min(last.endedAt ?? last.startedAt, now).addingTimeInterval(pause))
     }
 
-    /// Returns whether the launch delivered a part of the waiting events, so that only the other events are left.
+    /// Returns whether the launch delivered at least one of the waiting events.
     private func hasReported(_ launch: LaunchRecord) throws -> Bool {
         try launch.kind == .urlSession && hasReported(in: launch, until: .distantFuture)
     }
 }
 
 extension Collection where Element == LaunchRecord {
-    /// The launches that count for the pause. A launch does not count if the agent was killed before it had started the process.
+    /// The launches that count for the pause. A launch does not count if the agent was killed before the agent started the
+    /// process.
     package var blamed: [LaunchRecord] { filter { $0.outcome != .neverBegan } }
 
-    /// Returns the earliest time of a launch after these consecutive failed launches (newest first), or `nil` if a launch can
-    /// follow at once.
+    /// Returns the earliest time of the next launch after these consecutive failed launches (newest first), or `nil` if the next
+    /// launch can begin at once.
     package func endOfRelaunchPause(base: Double) -> Date? {
         let blamed = blamed
         return blamed.first?.endedAt?.addingTimeInterval(RelaunchBackoff.delay(afterFailures: blamed.count, base: base))
     }
 
-    /// Returns the session whose launch is running, and the latest end of its turn. A launch for another session waits until the
-    /// end of this turn.
+    /// Returns the session whose launch is running, and the latest time at which its turn ends. A launch for another session
+    /// waits for the end of the turn.
     ///
-    /// Only one session has a turn, because code for iOS expects one process. If two processes listed their tasks at the same
-    /// time, both would begin a missing task. The turn has a time limit, because a process may hang and cannot always be killed.
+    /// Only one session at a time has a turn, because code for iOS expects a single process. If two processes listed their tasks
+    /// at the same time, both processes would begin a missing task. The turn has a time limit, because a process may hang and
+    /// cannot always be killed.
     package func servedSession(settings: AgentSettings, now: Date) -> (session: String, until: Date)? {
         let longest = settings.refreshBudget + settings.grace + settings.continuation
         let turns = filter { $0.kind == .urlSession }.map { launch in

@@ -1,8 +1,8 @@
 import BackgroundScheduling
 import Foundation
 
-/// The conditions that prevent each request from running at one moment. The rules are the same as the agent's rules. The command
-/// `why` shows these conditions.
+/// The conditions that prevent requests from running at the moment. The command `why` shows these conditions. The agent uses the
+/// same rules.
 package struct Explanation {
     private let observed: ObservedConditions?
     private let live: [String: LaunchRecord]
@@ -15,7 +15,7 @@ package struct Explanation {
         observed = try transaction.fact(.conditions)
         alarm = try transaction.fact(.alarm)
         live = try Dictionary(transaction.liveLaunches().map { ($0.identifier, $0) }) { $1 }
-        // Conditions are assumed to be met until an agent has checked them.
+        // Until an agent has checked the conditions, they are assumed to be met.
         let fine = DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)
         world = PlanningWorld(
             conditions: observed?.conditions ?? fine, resumedAt: observed?.resumedAt,
@@ -26,7 +26,7 @@ package struct Explanation {
     /// Returns whether a launch with this identifier is running.
     package func isLive(_ identifier: String) -> Bool { live[identifier] != nil }
 
-    /// Returns every condition of the request, met or not.
+    /// Returns every condition of the request with its state.
     package func verdicts(_ request: RequestRecord) -> [ConditionVerdict] {
         life(request).verdicts(in: world, now: now)
     }
@@ -35,8 +35,8 @@ package struct Explanation {
         request.life(live[request.identifier].map { .serving(generation: $0.generation) } ?? .pending)
     }
 
-    /// Returns whether the machine is woken for the request, or `nil` if the request does not need this. The request also runs if
-    /// the machine is not woken, but it can run late.
+    /// Returns whether the machine is woken for the request, or `nil` if the request does not ask for this. If the machine is not
+    /// woken, the request also runs, but may run late.
     package func wake(_ request: RequestRecord) -> ConditionVerdict? {
         guard request.wakesSystem else { return nil }
         if let obstacle = alarm?.obstacle {
@@ -49,7 +49,7 @@ package struct Explanation {
         return ConditionVerdict(name: .systemWake, met: isSet, detail: detail, metAt: nil)
     }
 
-    /// Returns the time at which the request becomes due without another event, or `nil` if an event is necessary.
+    /// Returns the time at which the request becomes due, or `nil` if the request waits for an event and not for a time.
     package func nextAttempt(_ request: RequestRecord) -> Date? {
         life(request).nextAttempt(in: world, now: now)
     }

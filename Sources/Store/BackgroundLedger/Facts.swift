@@ -6,18 +6,18 @@ import ProcessSupport
 import Synchronization
 import TransferMachines
 
-/// The executable, the arguments and the variables with which the agent launches an app. The app records these values each time
-/// it runs.
+/// The executable, the arguments and the environment variables with which the agent launches an app. The app records these values
+/// each time a process of the app runs.
 package struct AppRecord: Codable, Sendable, Equatable {
     /// The absolute path of the executable.
     package var executable: String
-    /// The arguments before the arguments that the agent adds. This list is empty for most apps.
+    /// The arguments of the app. The agent adds its own arguments after them. The list is empty for most apps.
     package var arguments: [String]
     package var version: String
-    /// The user-visible name of the app, shown as the sender of its notifications.
+    /// The name of the app that the user sees, for example as the sender of notifications.
     package var displayName: String
-    /// The environment variables that launches of the app inherit from the agent, in addition to the variables that every launch
-    /// inherits. A `*` at the end matches any remaining characters.
+    /// The names of additional environment variables that launches of the app inherit from the agent. A `*` at the end of a name
+    /// matches any characters.
     package var variables: [String]?
 
     package init(
@@ -35,35 +35,35 @@ package struct AppRecord: Codable, Sendable, Equatable {
 package struct AgentSettings: Codable, Sendable, Equatable {
     package var refreshBudget: Double = 30
     package var processingBudget: Double = 600
-    /// The grace time between the warning and the kill. After a cancelled await, a transfer can be adopted during the same number
-    /// of seconds.
+    /// The grace time between the warning to a launch and the kill. After a cancelled await, a task can adopt the transfer for
+    /// the same number of seconds.
     package var grace: Double = 5
-    /// The maximum time that a launch continues after its handlers returned, while an attempt at a transfer that the launch began
-    /// is running.
+    /// The maximum time that a launch continues after the handlers returned. The launch continues while an attempt at a transfer
+    /// that the launch began is running.
     package var continuation: Double = 30
     /// The first delay after a launch that crashed or was killed. The delay doubles with each failure.
     package var backoffBase: Double = 5
     /// The time between two launches that are due at the same time.
     package var launchSpacing: Double = 1
-    /// The delay of a request without a date that a launch submits. The delay doubles with each launch. The value 0 means no
-    /// delay.
+    /// The first delay of a request that a launch submits without a begin date. The delay doubles with each such launch. The
+    /// value 0 means no delay.
     package var discretion: Double = 300
     /// The time without progress after which a continued-processing task is ended.
     package var progressPatience: Double = 60
     package var notificationsEnabled = true
-    /// The absolute paths of files. If one of these files changes, launches that ended without a result are tried again at once.
+    /// The absolute paths of files. If one of these files changes, launches that ended without a result are retried at once.
     package var watchedFiles: [String]?
-    /// The quiet hours, for example "22:00-07:00". Empty for no quiet hours.
+    /// The quiet hours, for example "22:00-07:00". The text is empty if no quiet hours are set.
     package var quietHours = ""
-    /// The lowest interruption level whose notifications are also shown in quiet hours. If the value is above 3, no notification
-    /// is shown in quiet hours.
+    /// The lowest interruption level of notifications that are also shown in quiet hours. If the value is above 3, no
+    /// notification is shown in quiet hours.
     package var loudLevel = 3
     /// The categories whose notifications are stored but not shown.
     package var silencedCategories: [String]?
 
     package init() {}
 
-    /// Decodes the settings. Settings that an earlier version did not write keep their defaults.
+    /// Decodes the settings. If an earlier version did not write a setting, the setting has its default value.
     package init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         func take<Value: Decodable>(_ key: CodingKeys, _ setting: inout Value) throws {
@@ -95,8 +95,8 @@ extension AgentSettings {
     }
 }
 
-/// The environment of the user's desktop session. Commands record this environment, because an agent that is started from cron or
-/// ssh does not have it.
+/// The environment of the user's desktop session. Commands record these variables, because an agent that was started from cron or
+/// ssh does not have them.
 package struct SessionEnvironment: Codable, Sendable, Equatable {
     package static let names = [
         "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "XDG_CURRENT_DESKTOP",
@@ -112,15 +112,15 @@ package struct SessionEnvironment: Codable, Sendable, Equatable {
     }
 }
 
-/// The agent's record about its own process in the ledger.
+/// The agent's record about the agent's process.
 package struct AgentRecord: Codable, Sendable, Equatable {
     package var pid: Int32
     package var version: String
     package var startedAt: Date
-    /// The ``ProcessIdentity/start`` of the process with the number `pid`.
+    /// The start time (``ProcessIdentity/start``) of the process with the number `pid`.
     package var processStart: Int64?
 
-    /// The identity of the agent's process. `nil` if an earlier version recorded only the process number.
+    /// The identity of the agent's process, or `nil` if an earlier version recorded only the process number.
     package var process: ProcessIdentity? { processStart.map { ProcessIdentity(pid: pid, start: $0) } }
 
     package init(pid: Int32, version: String, startedAt: Date, processStart: Int64? = nil) {
@@ -138,7 +138,7 @@ package struct ObservedConditions: Codable, Sendable, Equatable {
     package var powerSince: Date
     /// The time at which power saving was last turned on or off.
     package var savingSince: Date?
-    /// The time of the first observation. The first values do not count as a change.
+    /// The time of the first observation. The first observation does not count as a change.
     package var firstLookAt: Date?
     /// The time at which the machine last woke from sleep.
     package var resumedAt: Date?
@@ -150,9 +150,9 @@ package struct ObservedConditions: Codable, Sendable, Equatable {
     }
 }
 
-/// The last known state of the alarm that wakes the machine.
+/// The last known state of the alarm, which wakes the machine from sleep.
 package struct AlarmReport: Codable, Sendable, Equatable {
-    /// The time of the alarm. `nil` if no alarm is set.
+    /// The time of the alarm, or `nil` if no alarm is set.
     package var alarm: Date?
     /// The reason why no alarm is set.
     package var obstacle: WakeObstacle?
@@ -164,7 +164,7 @@ package struct AlarmReport: Codable, Sendable, Equatable {
     }
 }
 
-/// The name of a single value in the ledger.
+/// The name of a fact. A fact is a single value that the ledger stores under a name.
 package struct FactName<Value: Codable & Sendable & Equatable>: Sendable {
     let name: String
 
@@ -184,24 +184,26 @@ extension FactName where Value == AgentRecord {
     package static var agent: Self { Self("agent") }
 }
 extension FactName where Value == AgentAbsence {
-    /// The record of an agent that exited and will be started again. This fact is absent if the agent is running, or was killed.
+    /// The record of an agent that exited and will be started again. The fact is absent if the agent is running or was killed.
     package static var absence: Self { Self("absence") }
 }
 extension FactName where Value == ObservedConditions {
     package static var conditions: Self { Self("conditions") }
 }
 extension FactName where Value == AlarmReport {
-    /// The state of the alarm. Absent if no request needs to wake the machine, or if no agent has checked this yet.
+    /// The state of the alarm. The fact is absent if no request needs to wake the machine, or if no agent has examined the alarm
+    /// yet.
     package static var alarm: Self { Self("alarm") }
 }
 extension FactName where Value == SignificantTime {
-    /// The day and time zone of which the app was last notified. Absent if the app has no handler for time changes.
+    /// The day and the time zone that the app was last notified of. The fact is absent if the app has no handler for time
+    /// changes.
     package static var significantTime: Self { Self("significantTime") }
-    /// The day and time zone for which a launch is running.
+    /// The day and the time zone that a running launch notifies the app of.
     package static var significantTimeBeingTold: Self { Self("significantTimeBeingTold") }
 }
 extension FactName where Value == Int {
-    /// The last task identifier, so that a session never gets an identifier twice.
+    /// The last task identifier that was reserved. No identifier is reserved twice.
     package static var lastTaskIdentifier: Self { Self("lastTaskIdentifier") }
     /// The number on the app's icon.
     package static var badge: Self { Self("badge") }
@@ -215,7 +217,7 @@ extension FactName where Value == Date {
     package static var appChangedAt: Self { Self("appChangedAt") }
     /// The time since which do-not-disturb is on.
     package static var doNotDisturbSince: Self { Self("doNotDisturbSince") }
-    /// The last alarm time for which the machine was woken. The machine is never woken for this time again.
+    /// The last alarm time for which the machine was woken. The machine is not woken a second time for this alarm time.
     package static var servedWake: Self { Self("servedWake") }
     /// The approximate time when an agent last read this ledger.
     package static var lookedAt: Self { Self("lookedAt") }
@@ -225,40 +227,41 @@ extension FactName where Value == [Int64] {
     package static var launchesWithTransfers: Self { Self("launchesWithTransfers") }
 }
 extension FactName where Value == Bool {
-    /// `true` if the notification server advertises buttons and is not one of ``serversWithoutButtons``. Absent if the server was
-    /// not queried yet, or has ended.
+    /// `true` if the notification server advertises buttons and is not one of ``serversWithoutButtons``. The fact is absent if
+    /// the server was not queried yet, or has ended.
     package static var serverHasButtons: Self { Self("serverHasButtons") }
 }
 extension FactName where Value == ServerKnowledge {
-    /// The known capabilities of the server of an upload. The key is the address and the bucket, because each bucket has its own
-    /// region, and a proxy can have different limits for different paths.
+    /// The known capabilities of the server of an upload. The name of the fact contains the address and the bucket, because each
+    /// bucket has its own region, and because a proxy can have different limits for different paths.
     package static func server(of transfer: TransferRecord) -> Self {
         Self("server:" + PublicAddress.of(transfer.url) + (transfer.upload?.s3?.bucket.map { " " + $0 } ?? ""))
     }
 }
 extension FactName where Value == [String] {
-    /// The notifications that the user did not see on the screen, but that a command has listed in a terminal.
+    /// The notifications that the user did not see on the screen, and that a command has already listed in a terminal.
     package static var noticesListed: Self { Self("noticesListed") }
-    /// The labels of notification servers that advertise buttons although the user did not find the button in `notify --test`.
+    /// The labels of notification servers that advertise buttons, but in whose test notification (`notify --test`) the user found
+    /// no button.
     package static var serversWithoutButtons: Self { Self("serversWithoutButtons") }
 }
 extension FactName where Value == String {
-    /// The time zone in which the occurrence of a request's rule was last planned. Absent if an earlier version planned the
-    /// occurrence.
+    /// The time zone in which the next occurrence of a repeating request was last planned. The fact is absent if an earlier
+    /// version planned the occurrence.
     package static func zone(ofRequest identifier: String) -> Self { Self("zone:" + identifier) }
-    /// The `FileIdentity` of the spool folder with the queued copies. Absent if the folder is not known.
+    /// The `FileIdentity` of the spool folder that contains the queued copies. The fact is absent if the folder is not known.
     package static var spool: Self { Self("spool") }
     /// The notification server that assigned the stored notification numbers. The value contains the address of the bus, and the
     /// server's name on this bus.
     package static var notificationServer: Self { Self("notificationServer") }
-    /// The reason why the notification server cannot be reached. Absent if the server can be reached.
+    /// The reason why the notification server cannot be reached. The fact is absent if the server can be reached.
     package static var presenterTrouble: Self { Self("presenterTrouble") }
-    /// The reason why the agent would not be started again after an exit. Absent if the agent would be started, or has not tried
-    /// to exit.
+    /// The reason why the agent would not be started again after an exit. The fact is absent if the agent would be started again,
+    /// or has not tried to exit.
     package static var activationTrouble: Self { Self("activationTrouble") }
 }
 
-/// The facts that were read last. If the text of a fact has not changed (the usual case), the fact is not decoded again.
+/// A cache of decoded facts. If the text of a fact has not changed (the usual case), the fact is not decoded again.
 private final class DecodedFacts: Sendable {
     static let shared = DecodedFacts()
     private let known = Mutex<[String: (text: String, value: any Sendable)]>([:])
@@ -266,15 +269,15 @@ private final class DecodedFacts: Sendable {
     func value<Value: Decodable & Sendable>(_ name: String, _ text: String) -> Value? {
         if let (known, value) = known.withLock({ $0[name] }), known == text, let value = value as? Value { return value }
         guard let value = try? JSONDecoder().decode(Value.self, from: Data(text.utf8)) else { return nil }
-        // The capabilities of each server are a separate fact, so the number of stored facts needs a limit.
+        // The cache needs a limit, because the capabilities of each server are a separate fact.
         known.withLock { if $0.count < 64 || $0[name] != nil { $0[name] = (text, value) } }
         return value
     }
 }
 
 extension LedgerTransaction {
-    /// Returns a fact. A value that cannot be decoded is treated as absent, because the source of each fact records the fact
-    /// again.
+    /// Returns a fact. If the value cannot be decoded, the fact counts as absent, because the process that recorded the fact will
+    /// record it again.
     package func fact<Value>(_ name: FactName<Value>) throws -> Value? {
         guard
             let text = try String.fetchOne(
@@ -293,7 +296,8 @@ extension LedgerTransaction {
 
     private static let mostServersWithoutButtons = 16
 
-    /// Stores a fact. An unchanged value is not written, so that no change notification is sent.
+    /// Stores a fact, or removes the fact if the value is `nil`. An unchanged value is not written, so that no change
+    /// notification is sent.
     package func setFact<Value>(_ name: FactName<Value>, _ value: Value?) throws {
         guard try fact(name) != value else { return }
         guard let value else {

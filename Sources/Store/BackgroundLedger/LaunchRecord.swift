@@ -3,8 +3,8 @@ import BackgroundScheduling
 import Foundation
 import GRDB
 
-/// A launch of an app process. After the end, the launch is an entry of the history. Only events change the columns of its
-/// ``LaunchLife``. Statements of ``LedgerTransaction`` write the process, the progress and the number of the progress
+/// A launch of an app process. After its end, the launch is an entry of the history. Only events change the columns that store
+/// the ``LaunchLife``. Methods of ``LedgerTransaction`` write the process, the progress and the number of the progress
 /// notification.
 package struct LaunchRecord: Codable, Sendable, Equatable {
     package private(set) var id: Int64?
@@ -12,8 +12,8 @@ package struct LaunchRecord: Codable, Sendable, Equatable {
     /// The identifier of the task, the session or the notification, depending on the kind.
     package let identifier: String
     package let requestToken: String?
-    /// The number of the launch among the launches of a request. The first launch has the number 1. `reason` contains the reason
-    /// for each launch.
+    /// The number of the launch among the launches of a request. The first launch has the number 1, and each repeated launch has
+    /// a higher number.
     package let generation: Int
     package let reason: String
     package let simulated: Bool
@@ -30,33 +30,33 @@ package struct LaunchRecord: Codable, Sendable, Equatable {
     /// The conditions that must hold while the launch is running.
     package let requiresNetwork: Bool
     package let requiresExternalPower: Bool
-    /// The time when the request was submitted, and the earliest begin that the request contained.
+    /// The time at which the request was submitted (`askedAt`), and the earliest begin date of the request (`askedBegin`).
     package let askedAt: Date?
     package let askedBegin: Date?
-    /// The condition of the request that was met last.
+    /// The name of the request's condition that was met last, so that the launch began.
     package let woke: String?
-    /// The ``ProcessIdentity/start`` of the process with the number `pid`. `nil` if an earlier version recorded only the process
-    /// number.
+    /// The ``ProcessIdentity/start`` of the process with the number `pid`. The value is `nil` if an earlier version recorded only
+    /// the process number.
     package let hostStart: Int64?
     package let title: String?
     package let subtitle: String?
     package let progressDone: Int64?
     package let progressTotal: Int64?
     package let progressAt: Date?
-    /// The notification server's number of the progress notification.
+    /// The number that the notification server assigned to the progress notification.
     package let noticeID: Int64?
 
-    /// The process that does the work.
+    /// The process that does the work of the launch.
     package var process: ProcessIdentity? {
         guard let pid, let hostStart else { return nil }
         return ProcessIdentity(pid: pid, start: hostStart)
     }
 
-    /// The process that submitted the continued processing and does the work. `nil` for other launches.
+    /// The process that submitted the continued processing and does the work, or `nil` for other kinds of launches.
     package var host: ProcessIdentity? { kind == .continuedProcessing ? process : nil }
 
-    /// - Parameter request: the request that the launch is for. A request of continued processing also contains the process and
-    ///   the text of the notification.
+    /// - Parameter request: the request for which the launch begins. A request of continued processing also contains the process
+    ///   that does the work, and the text of the notification.
     package init(
         kind: LaunchKind, identifier: String, requestToken: String? = nil, generation: Int = 1, reason: String,
         simulated: Bool = false, servedOccurrence: Date? = nil, startedAt: Date, woke: String? = nil,
@@ -73,7 +73,7 @@ package struct LaunchRecord: Codable, Sendable, Equatable {
         (progressDone, progressTotal, progressAt, noticeID) = (nil, nil, nil, nil)
     }
 
-    /// Creates a launch for a request. Returns `nil` if the request does not begin.
+    /// Creates a launch for a request. Returns `nil` if `commands` do not begin the request.
     package init?(
         of request: RequestRecord, _ commands: [RequestLife.Command], simulated: Bool = false, woke: String, startedAt: Date
     ) {
@@ -97,7 +97,7 @@ extension LaunchRecord: LedgerRecord {
     package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
-// How the life of a launch is stored in the columns of its row.
+// The conversion between the life of a launch and the columns of the row.
 extension LaunchRecord {
     private var phase: LaunchLife.Phase {
         if let outcome, let endedAt { return .ended(outcome, at: endedAt, after: stopReason) }
@@ -121,7 +121,7 @@ extension LaunchRecord {
 extension LedgerTransaction {
     /// Applies an event to a launch. The row is updated if the event changed it.
     ///
-    /// - Parameter timer: the state of the launch that the agent keeps in memory.
+    /// - Parameter timer: the state of the launch that only the agent's memory contains.
     /// - Returns: the remaining actions for the agent.
     @discardableResult
     package func handle(

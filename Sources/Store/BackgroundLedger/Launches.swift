@@ -45,7 +45,7 @@ extension LedgerTransaction {
         try Int64.fetchOne(database.cachedStatement(sql: "SELECT MAX(id) FROM launch"))
     }
 
-    /// Returns the newest launches, the newest launch last.
+    /// Returns the newest launches, in the order of their starts.
     package func history(limit: Int) throws -> [LaunchRecord] {
         try LaunchRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM launch ORDER BY id DESC LIMIT ?"), arguments: [limit]
@@ -61,15 +61,15 @@ extension LedgerTransaction {
     }
 
     /// Returns the number of consecutive launches, counted back from the last launch, that ended without a result because of the
-    /// app. The launches can be for different requests with the same identifier. Launches that did not start because the agent
-    /// was killed are not counted.
+    /// app. The launches can belong to different requests with the same identifier. A launch whose process was not started
+    /// because the agent was killed is not counted.
     package func failedInARow(_ kind: LaunchKind, _ identifier: String) throws -> Int {
         let inARow = try endedLaunches(kind, identifier, limit: 60)
             .prefix { $0.outcome?.isBlamedOnApp == true || $0.outcome == .neverBegan }
         return inARow.filter { $0.outcome?.isBlamedOnApp == true }.count
     }
 
-    /// Returns the latest wall-clock occurrence of an identifier whose launch ended with a result. Occurrences more than
+    /// Returns the latest occurrence of a repeating request whose launch ended with a result. Occurrences more than
     /// `WallClockRule.servedAhead` in the future are ignored.
     package func lastServedOccurrence(_ identifier: String, now: Date) throws -> Date? {
         let seconds = try Double.fetchOne(
@@ -92,7 +92,7 @@ extension LedgerTransaction {
         return seconds.map(Date.init(timeIntervalSince1970:))
     }
 
-    /// Records the progress that the process of continued processing reported. An ended launch is not changed.
+    /// Records the progress of continued processing. If the launch has ended, nothing is changed.
     package func setProgress(_ done: Int64, of total: Int64, launch id: Int64, now: Date) throws {
         try database.run(
             sql: "UPDATE launch SET progressDone = ?, progressTotal = ?, progressAt = ? WHERE id = ? AND endedAt IS NULL",
@@ -111,7 +111,8 @@ extension LedgerTransaction {
             sql: "UPDATE launch SET pid = ?, hostStart = ? WHERE id = ?", arguments: [process.pid, process.start, id])
     }
 
-    /// Stores the notification server's number of the progress notification, or `nil` if the notification was closed.
+    /// Stores the number that the notification server assigned to the progress notification, or `nil` if the notification was
+    /// closed.
     package func setProgressNotice(_ number: Int64?, launch id: Int64) throws {
         try database.run(sql: "UPDATE launch SET noticeID = ? WHERE id = ?", arguments: [number, id])
     }

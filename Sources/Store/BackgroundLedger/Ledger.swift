@@ -5,39 +5,38 @@ import SQLiteFiles
 import Foundation
 import GRDB
 
-/// The durable contract between an app's processes and its agent: one SQLite file per app id.
+/// The database that an app's processes and the agent share: one SQLite file per app id.
 ///
-/// Every change that must outlive a process is one transaction, which is synced to the disk before the call returns (0.3 ms on a
-/// laptop SSD). Writers of all processes take turns. A reader never waits. ``ChangeListener`` notifies the agent of a commit, and
-/// the agent then reads the change from the ledger.
+/// Every change that must outlive a process is one transaction. The transaction is synced to the disk before the call returns
+/// (0.3 ms on the SSD of a laptop). Only one process at a time can write, but a reader never waits. ``ChangeListener`` notifies
+/// the agent of a commit, and the agent then reads the change from the ledger.
 package final class Ledger: Sendable {
     package let directories: AppDirectories
     private let queue: DatabaseQueue
-    /// The closed connection of an earlier check of the file. The connection is kept, because freeing its dispatch queue needs a
-    /// dispatch thread. After the first such thread starts, a timer of the dispatch library wakes the process every second, and
-    /// an idle agent would never sleep.
+    /// The closed connection of an earlier check of the file. The object is kept, because releasing its dispatch queue would
+    /// start a dispatch thread. After the start of the first such thread, a timer of the dispatch library wakes the process every
+    /// second, so an idle agent would never sleep.
     private let look: DatabaseQueue?
-    /// The files of the ledger. `nil` for a ledger in memory.
+    /// The files of the ledger, or `nil` for a ledger in memory.
     private let files: LedgerFiles?
-    /// The state that all views of a ledger in memory share; `nil` if the ledger is on disk.
+    /// The state that all views of a ledger in memory share, or `nil` if the ledger is on the disk.
     let memory: LedgerMemory?
     private let role: Role
     private let wait: WriterWait
-    /// Shows other processes that this process is running. `nil` for a ledger in memory.
+    /// The lock that shows other processes that this process is running, or `nil` for a ledger in memory.
     private let presence: ProcessPresence?
     let view = LedgerMemory.View()
 
     /// The role of the process that opens the ledger. The role decides which process copies the write-ahead log into the database
     /// file. The copy costs three syncs.
     package enum Role {
-        /// The app copies the log only if the log is larger than an agent allows, because no agent is running or the agent is
-        /// stopped.
+        /// The app copies the log only if the log is larger than an agent allows. This happens if no agent is running or the
+        /// agent is stopped.
         case app
-        /// The agent copies the log as soon as this is useful. The agent copies after a commit, so that other writers do not wait
-        /// for the copy.
+        /// The agent copies the log after a commit as soon as a copy is useful, so that other writers do not wait for the copy.
         case agent
 
-        /// The length of the log at which the log is copied, in pages of 4 KiB.
+        /// The length of the log, in pages of 4 KiB, at which the log is copied.
         fileprivate var checkpointAt: Int {
             switch self {
             case .app: 4_000
@@ -46,9 +45,9 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Opens the ledger. Creates the ledger and its folders if they do not exist.
+    /// Opens the ledger. If the ledger and its folders do not exist, creates them.
     ///
-    /// - Throws: ``StoreError``. A ledger of a newer version and a damaged ledger are not changed.
+    /// - Throws: ``StoreError``. If the ledger is damaged or a newer version wrote it, the ledger is not changed.
     package init(_ directories: AppDirectories, as role: Role = .app) throws(StoreError) {
         self.directories = directories
         try directories.createStateFolders()
@@ -71,7 +70,7 @@ package final class Ledger: Sendable {
         presence = nil
     }
 
-    /// Creates a copy in memory of the ledger on the disk, for commands that only show a ledger that cannot be written.
+    /// Creates a copy in memory of the ledger on the disk. Commands that only show data use it if the ledger cannot be written.
     package convenience init(copyOf directories: AppDirectories) throws(StoreError) {
         let path = directories.ledger.path
         do {
@@ -82,7 +81,8 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Throws if this version cannot use the existing ledger. Nothing is written, but an unfinished change is rolled back.
+    /// Throws an error if this version cannot use the existing ledger. The method writes nothing, but SQLite may roll back an
+    /// unfinished change.
     package static func check(_ directories: AppDirectories) throws(StoreError) {
         let path = directories.ledger.path
         do { _ = try file(path).inspectKnownVersion() } catch { throw translate(error, path: path) }
@@ -96,10 +96,10 @@ package final class Ledger: Sendable {
         case found(Value)
     }
 
-    /// Reads a ledger without opening it for writing. Nothing is created, repaired or migrated. An unfinished change is rolled
-    /// back.
+    /// Reads a ledger without opening it for writing. The method creates, repairs and migrates nothing, but SQLite may roll back
+    /// an unfinished change.
     ///
-    /// - Parameter body: reads the ledger after its pages were checked. The check reads all pages.
+    /// - Parameter body: a closure that reads the ledger. All pages of the ledger are checked before the call.
     package static func inspect<Value>(
         _ directories: AppDirectories, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Inspection<Value> {
@@ -118,19 +118,20 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Opens the same files that a running agent has open. After one of the files was removed, the agent first saves the content
-    /// and then opens the new files.
+    /// Opens the same files that a running agent has open. If one of the files was removed, this method waits until the agent has
+    /// saved the content and opened the new files.
     private static func openBesideTheAgent(
         _ directories: AppDirectories, as role: Role, _ wait: WriterWait
     ) throws(StoreError) -> (DatabaseQueue, look: DatabaseQueue?, LedgerFiles) {
         let start = ContinuousClock.now
         func mayWrite(_ files: LedgerFiles) -> Bool { role == .agent || !files.areNotTheAgents }
         while true {
-            // The files are compared before opening, because opening creates missing files, and again after opening.
+            // The files are compared with the agent's files before the opening, because the opening creates missing files, and
+            // again after the opening.
             if mayWrite(LedgerFiles(directories)) {
                 do throws(StoreError) {
                     let (queue, look) = try openWithRoom(directories, as: role, wait)
-                    // The files beside the database are opened by the first read.
+                    // SQLite opens the files next to the database at the first read.
                     _ = try? queue.inDatabase { try Int.fetchOne($0, sql: "SELECT count(*) FROM sqlite_master") }
                     let files = LedgerFiles(directories)
                     if mayWrite(files) { return (queue, look, files) }
@@ -143,18 +144,18 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// The maximum wait for the agent. A short wait is sufficient, because the agent detects a removed file at once.
+    /// The maximum time to wait for the agent. A short time is sufficient, because the agent detects a removed file at once.
     private static let agentWaitLimit = Duration.seconds(10)
 
-    /// Opens the ledger. On a full disk, the space of the reserve is used.
+    /// Opens the ledger. If the disk is full, the reserved disk space is released.
     private static func openWithRoom(
         _ directories: AppDirectories, as role: Role, _ wait: WriterWait
     ) throws(StoreError) -> (DatabaseQueue, look: DatabaseQueue?) {
         do throws(StoreError) {
             return try openPatiently(directories, as: role, wait)
         } catch {
-            // The error always contains the path of the ledger, although a lock file can cause the same error. The user looks for
-            // the ledger.
+            // The error always contains the path of the ledger, because the user knows this file. A lock file can cause the same
+            // error.
             if case .readOnly = error { throw .readOnly(path: directories.ledger.path) }
             guard error.mayMeanFullDisk else { throw error }
             if role == .app, let queue = try? file(directories.ledger.path).openAlone(label: aloneLabel) { return (queue, nil) }
@@ -163,8 +164,8 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Repeats the opening after a fault that may pass within moments, for example a limit of open files. A connection in
-    /// exclusive mode prevents the agent from opening the ledger.
+    /// Repeats the opening after an error that may disappear soon, for example the limit of open files. Without the repetition,
+    /// the app would open the ledger in exclusive mode, and the agent could not open the ledger.
     private static func openPatiently(
         _ directories: AppDirectories, as role: Role, _ wait: WriterWait
     ) throws(StoreError) -> (DatabaseQueue, look: DatabaseQueue?) {
@@ -182,7 +183,8 @@ package final class Ledger: Sendable {
 
     private static let aloneLabel = "ledger alone"
 
-    /// `true` if no other process can open the ledger before this process ends, because the disk was full when it was opened.
+    /// `true` if this process opened the ledger in exclusive mode, because the disk was full. No other process can open the
+    /// ledger before this process ends.
     package var isAlone: Bool { queue.configuration.label == Self.aloneLabel }
 
     private static func file(_ path: String) -> DatabaseFile { DatabaseFile(path: path, migrator: LedgerSchema.migrator) }
@@ -207,13 +209,13 @@ package final class Ledger: Sendable {
     /// `true` if the ledger is in memory and is lost when its process ends.
     package var isInMemory: Bool { memory != nil }
 
-    /// `true` if the ledger, its log or the index of the log was removed or replaced after it was opened. Other processes cannot
-    /// read the data that this process writes.
+    /// `true` if the ledger, the log or the index of the log was removed or replaced after this process opened it. In this case
+    /// other processes cannot read the data that this process writes.
     package var isReplaced: Bool { files?.areReplaced ?? false }
 
-    /// Saves the ledger after its log or the index of the log was removed while the agent had the file open. The content of this
-    /// file is copied into the ledger. Then other processes can open the ledger again. If the ledger itself was removed, nothing
-    /// is saved. Only the agent calls this method.
+    /// Saves the content of a log or index that was removed while the agent had the file open. The agent copies the content into
+    /// the ledger, and other processes can then open the ledger again. If the ledger itself was removed, nothing is saved. Only
+    /// the agent calls this method.
     package func save() throws(StoreError) {
         guard let files else { return }
         if !files.areAnotherLedgers {
@@ -226,31 +228,32 @@ package final class Ledger: Sendable {
         files.releaseHold()
     }
 
-    /// Lets other processes open the ledger again although the content of a removed file could not be saved. Only the agent calls
-    /// this method.
+    /// Allows other processes to open the ledger again, although the content of a removed file could not be saved. Only the agent
+    /// calls this method.
     package func releaseUnsaved() { files?.releaseHold() }
 
-    /// Copies all commits into the database file and empties the log. The log can contain old versions of rows with removed
-    /// secrets. This method does nothing if another process is reading or writing. Cost: three syncs, if the log is not empty.
+    /// Copies all commits into the database file and empties the log, because the log can contain old versions of rows with
+    /// removed secrets. If another process is reading or writing, the method does nothing. If the log is not empty, the cost is
+    /// three syncs.
     package func checkpointLog() {
         var information = stat()
         guard memory == nil, stat(directories.ledger.path + "-wal", &information) == 0, information.st_size > 0 else { return }
         queue.inDatabase { database in
             wait.limit(to: .zero)
             defer { wait.limit(to: nil) }
-            // A failure is ignored, because the next idle time repeats the attempt.
+            // A failure is ignored, because the agent repeats the attempt when it is idle again.
             _ = try? database.checkpoint(.truncate)
         }
     }
 
-    /// Returns when every write that this process began has ended.
+    /// Waits until every write that this process began has ended.
     package func waitForWrites() { queue.inDatabase { _ in } }
 
-    /// Runs `body` in one `BEGIN IMMEDIATE` transaction. The values that `body` reads are current and stay current until the
+    /// Runs `body` in one `BEGIN IMMEDIATE` transaction. No other process can change the values that `body` reads before the
     /// commit.
     ///
-    /// If the disk is full, the reserved disk space is released. In an app, `body` then runs a second time. The agent has its own
-    /// retries.
+    /// If the disk is full, the reserved disk space is released. In a process of the app, `body` then runs a second time. The
+    /// agent retries writes in another way.
     @discardableResult
     package func write<Value>(
         usesReserve: Bool = true, _ body: (LedgerTransaction) throws -> Value
@@ -264,7 +267,7 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Writes only if no other process is writing, or if the other process finishes within 50 ms.
+    /// Writes only if no other process is writing, or if the other process ends its transaction within 50 ms.
     ///
     /// - Throws: ``StoreError/busy(path:)`` after 50 ms.
     package func writeIfFree<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
@@ -275,7 +278,7 @@ package final class Ledger: Sendable {
         patience: Duration? = nil, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Value {
         presence?.show()
-        // A commit into a removed file would be lost.
+        // If a file was removed, a commit would be lost.
         if isReplaced { throw .replaced(path: directories.ledger.path) }
         do {
             var result: Value?
@@ -291,7 +294,7 @@ package final class Ledger: Sendable {
                 if let memory, database.totalChangesCount != before { memory.count(view) }
             }
             if let memory, view.mustNotify { try memory.notify(view) }
-            // The files were removed just before the commit. The agent may have saved the content before the commit, so the
+            // If a file was removed just before the commit, the agent may have saved the content without this commit, so the
             // commit may be lost.
             if role == .app, isReplaced { throw StoreError.replaced(path: directories.ledger.path) }
             return result!
@@ -304,13 +307,14 @@ package final class Ledger: Sendable {
         LedgerTransaction(database: database, foreignCommits: memory?.commits(besides: view))
     }
 
-    /// Reads the change after a change notification. inotify reports a write before the commit is visible, so this method waits
-    /// for the writer (`BEGIN IMMEDIATE`). ``read(_:)`` could read the earlier state, and no other notification would follow.
+    /// Reads the ledger after a change notification. inotify reports a write before the commit is visible, so this method waits
+    /// for the writer (`BEGIN IMMEDIATE`). The method ``read(_:)`` could read the state before the commit, and no other
+    /// notification would follow.
     package func readAfterRing<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
         try write(body)
     }
 
-    /// Runs `body` on one consistent snapshot.
+    /// Runs `body` in a read transaction, so that all values come from the same state of the ledger.
     package func read<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
         do {
             var result: Value?
@@ -326,7 +330,7 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Returns the value of a pragma on this connection, for tests of the durability settings.
+    /// Returns the value of a SQLite pragma on this connection. Tests use it to check the durability settings.
     package func pragma(_ name: String) throws(StoreError) -> String? {
         do {
             return try queue.inDatabase { try String.fetchOne($0, sql: "PRAGMA \(name)") }
@@ -350,31 +354,33 @@ package final class Ledger: Sendable {
     }
 }
 
-/// The ledger inside one transaction. The extensions have the functions that read and change the tables, with one file per table.
+/// The ledger inside one transaction. The extensions of this type contain the functions that read and change the tables. Each
+/// table has its own file.
 package struct LedgerTransaction {
     let database: Database
-    /// The number of commits by other views. In memory all views share one connection, which cannot distinguish its commits.
+    /// The number of commits by other views of a ledger in memory. All views share one connection, and SQLite cannot distinguish
+    /// the commits of one connection.
     var foreignCommits: Int?
     let memo = TransactionMemo()
 
-    /// Returns whether a newer version of the program has migrated this ledger after it was opened. This version must not write
-    /// to such a ledger.
+    /// Returns whether a newer version of the program has migrated this ledger after this process opened it. This version must
+    /// not write to such a ledger.
     package func isSuperseded() throws -> Bool { try LedgerSchema.migrator.hasBeenSuperseded(database) }
 
-    /// The number of rows that were changed through this connection.
+    /// The number of rows that this connection has changed.
     package var changeCount: Int { database.totalChangesCount }
 
-    /// Returns a number that changes whenever another connection has committed. Commits of this connection do not change the
-    /// number. The call takes little time.
+    /// Returns a number that changes whenever another connection commits. Commits of this connection do not change it. The call
+    /// is fast.
     package func foreignVersion() throws -> Int {
         if let foreignCommits { return foreignCommits }
         return try Int.fetchOne(database.cachedStatement(sql: "PRAGMA data_version")) ?? 0
     }
 
-    /// Returns the different values of `needs` among rows. The query steps from one value to the next in the index, so the cost
+    /// Returns the distinct values of the column `needs`. The query steps from one value to the next in the index, so the cost
     /// does not depend on the number of rows.
     ///
-    /// - Parameter rows: a table, its index by `needs`, and a condition.
+    /// - Parameter rows: SQL text with a table, an index by `needs`, and a condition.
     func needs(in rows: String) throws -> [Int] {
         try Int.fetchAll(
             database.cachedStatement(
@@ -387,7 +393,7 @@ package struct LedgerTransaction {
                     """))
     }
 
-    /// Returns the number of migrations of the ledger. The number increases with each migration. The call takes little time.
+    /// Returns the number of migrations of the ledger. The number increases with each migration. The call is fast.
     package func migrationCount() throws -> Int {
         try Int.fetchOne(database.cachedStatement(sql: "SELECT COUNT(*) FROM grdb_migrations")) ?? 0
     }

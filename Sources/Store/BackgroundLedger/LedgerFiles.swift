@@ -2,22 +2,24 @@ import CLinux
 import Foundation
 import ProcessSupport
 
-/// The identity of the files of a ledger, as one process opened them: SQLite's database, its log and the log's index.
+/// The identity of the files of a ledger, as one process opened them. The files are SQLite's database, the log and the index of
+/// the log.
 ///
-/// A user may delete the log and the index, because they look like temporary files. A process that has the deleted files open
-/// then writes to files that no other process reads. The next process creates new files. Each process then misses the commits of
-/// the other process. For this reason, a running agent shows other processes which files it has open. The agent holds a shared
-/// lock on a byte of the state folder, and the offset of the byte identifies the files. No process opens other files at the same
-/// time. A process of the app takes no such lock, because the commits of this process are also in the agent's log.
+/// A user may delete the log and the index, because these files look like temporary files. A process that has the deleted files
+/// open then writes to files that no other process reads, and the next process creates new files. Each of these processes would
+/// miss the commits of the other process. For this reason, a running agent shows other processes which files it has open: the
+/// agent holds a shared lock on a byte of the state folder, and the offset of the byte identifies the files. As long as the lock
+/// is held, no process opens other files. A process of the app takes no such lock, because its commits are also in the agent's
+/// log.
 final class LedgerFiles: Sendable {
     private let directories: AppDirectories
-    /// The inode numbers of the files. 0 if a file does not exist, and `nil` if the file system did not respond.
+    /// The inode numbers of the files. The number is 0 if a file does not exist, and `nil` if the file system did not respond.
     private let inodes: [UInt64?]
-    /// A descriptor of the state folder. -1 if the folder cannot be opened, or if the file system does not support locks. In this
-    /// case no process waits for another process.
+    /// The descriptor of the state folder, or -1 if the folder cannot be opened or the file system does not support locks. If the
+    /// value is -1, no process waits for another process.
     private let folder: Int32
 
-    /// Records the files that have the ledger's names now.
+    /// Records the identity of the files that have the ledger's names now.
     init(_ directories: AppDirectories) {
         self.directories = directories
         // The offset of the agent's lock is computed from these inode numbers. With a wrong offset, no command could write.
@@ -31,7 +33,8 @@ final class LedgerFiles: Sendable {
 
     /// `true` if other files now have the names of these files, or if the files are missing.
     var areReplaced: Bool {
-        // A ledger that was opened by one process alone has no index. An index that appears later belongs to the same ledger.
+        // A ledger that one process opened in exclusive mode has no index. An index that appears later belongs to the same
+        // ledger.
         zip(inodes, Self.inodes(directories)).contains { before, now in
             guard let before, let now else { return false }
             return before != 0 && before != now
@@ -49,13 +52,13 @@ final class LedgerFiles: Sendable {
         folder >= 0 && (isLocked(0, number) || isLocked(number + 1, 0))
     }
 
-    /// Publishes these files as the files of the agent, until ``releaseHold()`` or the end of this process.
+    /// Shows other processes that the agent has these files open, until ``releaseHold()`` is called or this process ends.
     func hold() { if folder >= 0 { clinux_share_bytes(folder, number, 1) } }
 
     func releaseHold() { if folder >= 0 { clinux_unlock_bytes(folder, number, 1) } }
 
-    /// The number that identifies the log and the index, and that is the offset of the lock. Another pair of files has another
-    /// number. The number is never 0, and is below the largest offset of a lock.
+    /// The offset of the lock, which identifies the log and the index. Another pair of files has another offset. The offset is
+    /// never 0, and is below the largest offset that a lock can have.
     private var number: Int64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for inode in inodes.dropFirst() { hash = (hash ^ (inode ?? 0)) &* 0x9e37_79b9_7f4a_7c15 }

@@ -4,7 +4,7 @@ import Foundation
 import GRDB
 import TransferMachines
 
-/// Support for the fuzzer: rows with arbitrary values in their columns.
+/// Functions for the fuzzer, which creates rows with arbitrary values in their columns.
 package enum LedgerFuzzing {
     private static let ledger: Ledger = {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("fuzz-ledger-\(getpid())")
@@ -17,13 +17,13 @@ package enum LedgerFuzzing {
 
     private static let tables = ["transfer", "request", "launch", "notification", "fact", "sessionEvent", "control"]
 
-    /// Reads one input. The first byte selects the table, and the second byte is not used. The other bytes are columns: one byte
-    /// for the type, then the value up to a zero byte.
+    /// Runs one input of the fuzzer. The first byte selects the table, and the second byte is not used. The other bytes contain
+    /// the columns. A column is one byte for the type, followed by the value and a zero byte.
     package static func read(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count > 2 else { return }
         let table = tables[Int(bytes[0]) % tables.count]
         var fields = bytes.dropFirst(2).split(separator: 0, maxSplits: 80, omittingEmptySubsequences: false)[...]
-        // The transaction is rolled back, so that each input starts with the same ledger.
+        // The transaction is rolled back, so that each input starts with an unchanged ledger.
         _ = try? ledger.write { transaction -> Void in
             let database = transaction.database
             let columns = try Row.fetchAll(

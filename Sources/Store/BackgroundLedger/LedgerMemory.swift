@@ -3,10 +3,10 @@ import Foundation
 import GRDB
 import Synchronization
 
-/// A ledger in memory has the same tables and rules, but stores nothing on the disk. Such a ledger is used in virtual time,
-/// because a simulated year must pass within a second and the disk is not tested.
+/// The shared state of a ledger in memory, which has the same tables and rules as a ledger on the disk, but stores nothing on the
+/// disk. Tests in virtual time use such a ledger, because a simulated year must pass within a second and the disk is not tested.
 ///
-/// Every process of a simulated host has its own view, so that an agent can distinguish its own commits from the commits of other
+/// Every simulated process has its own view, so that an agent can distinguish its own commits from the commits of other
 /// processes.
 final class LedgerMemory: Sendable {
     /// The view that one simulated process has of the ledger.
@@ -28,8 +28,8 @@ final class LedgerMemory: Sendable {
             }
         }
 
-        /// - Throws: ``LedgerDeath`` if the writing process is killed at this moment, or the error of the view if the view cannot
-        ///   commit.
+        /// - Throws: ``LedgerDeath`` if the test kills the writing process at this stage, or the error that the test has set for
+        ///   the view.
         func mayDie(_ moment: LedgerCommitStage) throws {
             if moment == .committing, let trouble = state.withLock({ $0.trouble }) { throw trouble }
             let killHook = state.withLock { $0.killHook }
@@ -53,7 +53,8 @@ final class LedgerMemory: Sendable {
 
     init(_ queue: DatabaseQueue) { self.queue = queue }
 
-    /// The migrated ledger that is copied for each new ledger. Migrating costs more than all other work of a short run.
+    /// The migrated ledger that is copied for each new ledger. A copy is faster, because the migration takes longer than all
+    /// other work of a short test.
     private static let template: Result<DatabaseQueue, any Error> = Result {
         let queue = try DatabaseQueue()
         try LedgerSchema.migrator.migrate(queue)
@@ -69,8 +70,8 @@ final class LedgerMemory: Sendable {
 
     func commits(besides view: View) -> Int { commits - view.state.withLock { $0.ownCommits } }
 
-    /// Notifies the listeners of a commit, like the change notification on disk. Then the writing process is killed, if a test
-    /// requested this after the commit.
+    /// Notifies the listeners of a commit, like the change notification of a ledger on the disk. After that, the writing process
+    /// is killed if a test requested this.
     func notify(_ view: View) throws {
         let listeners = state.withLock { $0.listeners.sorted { $0.key < $1.key }.map(\.value) }
         for listener in listeners { listener() }
@@ -94,18 +95,18 @@ final class LedgerMemory: Sendable {
     }
 }
 
-/// The moment of a commit at which a test can kill a process. Before the commit, nothing has changed. After the commit, none of
-/// the following steps is executed.
+/// The stages of a commit at which a test can kill a process. If the process is killed before the commit, nothing has changed. If
+/// it is killed after the commit, the following steps are not executed.
 package enum LedgerCommitStage: Sendable {
     case committing
     case committed
 }
 
-/// The error of a process that was killed while it wrote.
+/// The error that is thrown in a simulated process that a test kills during a write.
 struct LedgerDeath: Error {}
 
 extension Ledger {
-    /// A ledger in memory.
+    /// Creates a ledger in memory.
     ///
     /// - Parameter directories: the folders of the app. The folders are created if they do not exist.
     package convenience init(inMemory directories: AppDirectories, makesFolders: Bool = true) throws(StoreError) {
@@ -118,17 +119,17 @@ extension Ledger {
         if makesFolders { recordSpool() }
     }
 
-    /// Returns a view of the same ledger in memory for another process.
+    /// Returns another view of the same ledger in memory, for another simulated process.
     package func anotherView() -> Ledger {
         guard let memory else { preconditionFailure("a ledger on disk is opened again instead") }
         return Ledger(directories, memory)
     }
 
-    /// The number of commits to a ledger in memory, by all views together.
+    /// The total number of commits to a ledger in memory, by all views.
     package var commitCount: Int { memory?.commits ?? 0 }
 
-    /// Sets a function that is called at every commit of this view that changes rows. If the function returns `true`, the process
-    /// is killed at this point.
+    /// Sets a function that is called at every commit of this view that changes rows. If the function returns `true`, the
+    /// simulated process is killed.
     package func setKillHook(_ killHook: (@Sendable (LedgerCommitStage) -> Bool)?) {
         LedgerMemory.setKillHook(killHook, of: view)
     }
@@ -151,15 +152,15 @@ extension Ledger {
         return Backup(copy: copy)
     }
 
-    /// Restores the content of the backup. Processes that have the ledger open detect another file, and are killed or start
-    /// again.
+    /// Restores the content of the backup. After a restore on a real disk, processes would detect another file. For this reason,
+    /// the test kills or restarts the simulated processes.
     package func restore(_ backup: Backup) throws {
         guard let memory else { return }
         try backup.copy.backup(to: memory.queue)
         memory.count(view)
     }
 
-    /// The content of a ledger in memory at one moment.
+    /// A saved copy of the content of a ledger in memory.
     package struct Backup: Sendable {
         fileprivate let copy: DatabaseQueue
     }

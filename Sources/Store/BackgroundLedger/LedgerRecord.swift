@@ -1,7 +1,8 @@
 import Foundation
 import GRDB
 
-/// The format of rows on disk: dates as seconds since 1970 (sortable, exact to the microsecond), lists as JSON text.
+/// A record in the format of the ledger's rows. Dates are stored as seconds since 1970 (sortable, exact to the microsecond), and
+/// lists as JSON text.
 package protocol LedgerRecord: Codable, FetchableRecord, MutablePersistableRecord, Sendable {}
 
 extension LedgerRecord {
@@ -14,7 +15,7 @@ extension LedgerRecord {
 }
 
 /// Queries whose result is usually empty. A first query checks whether a row exists, because GRDB reads the names of all columns
-/// before the first row. This costs ten times as much as a query without rows. The agent makes about thirty such queries in every
+/// before the first row, which takes ten times as long as the query itself. The agent makes about thirty such queries in every
 /// pass.
 extension FetchableRecord {
     static func fetchRare(_ statement: Statement, arguments: StatementArguments = StatementArguments()) throws -> [Self] {
@@ -22,7 +23,7 @@ extension FetchableRecord {
         return try fetchAll(statement, arguments: arguments)
     }
 
-    /// Returns the rows without the rows that cannot be decoded because another program wrote them.
+    /// Returns the rows that can be decoded. Other programs may have written rows that cannot be decoded.
     static func fetchReadable(_ statement: Statement, arguments: StatementArguments = StatementArguments()) throws -> [Self] {
         guard try DatabaseValue.fetchOne(statement, arguments: arguments) != nil else { return [] }
         return try Row.fetchAll(statement, arguments: arguments).compactMap { try? Self(row: $0) }
@@ -42,14 +43,14 @@ extension Row {
 }
 
 extension Database {
-    /// Executes a statement, which is prepared only once.
+    /// Executes a statement. The statement is prepared only at the first call.
     func run(sql: String, arguments: StatementArguments = StatementArguments()) throws {
         try cachedStatement(sql: sql).execute(arguments: arguments)
     }
 }
 
-/// The results of queries in one transaction. A result is valid until a row changes. The results are stored because the steps of
-/// an agent's pass make the same queries.
+/// A cache for the results of queries in one transaction. A result is valid until a row changes. The cache is useful, because the
+/// steps of an agent's pass make the same queries.
 final class TransactionMemo {
     private var changes = 0
     private var rows: [String: Any] = [:]

@@ -76,9 +76,9 @@ enum LedgerSchema {
         return migrator
     }
 
-    /// Adds the classes of requests. The first due request of a class is found by an index, so the cost does not depend on the
-    /// number of requests. SQLite computes the columns, so the columns are correct even if an agent of the previous version
-    /// writes a row.
+    /// Adds columns that divide requests into classes. An index finds the first due request of a class, so the cost does not
+    /// depend on the number of requests. SQLite computes these columns, so they are correct even if an agent of the previous
+    /// version writes a row.
     private static func addRequestClasses(_ database: Database) throws {
         try database.alter(table: "request") { table in
             table.add(column: "runsInLowPowerMode", .boolean).notNull().defaults(to: false)
@@ -128,7 +128,7 @@ enum LedgerSchema {
     }
 
     /// Adds an index for each query about transfers: the next transfers, the transfers that must fail, and the transfers to
-    /// remove. The cost does not depend on the number of rows.
+    /// remove. With an index, the cost of a query does not depend on the number of rows.
     private static func addTransferQueues(_ database: Database) throws {
         try database.alter(table: "transfer") { table in
             table.add(column: "host", .text).notNull().defaults(to: "")
@@ -165,8 +165,7 @@ enum LedgerSchema {
                 """)
     }
 
-    /// Adds the time after which a transfer fails in any case, and the rule for an existing file at the destination of a
-    /// download.
+    /// Adds the maximum duration of a transfer, and the rule for an existing file at the destination of a download.
     private static func addPatience(_ database: Database) throws {
         try database.alter(table: "transfer") { table in
             for number in ["triedSince", "patience"] { table.add(column: number, .double) }
@@ -180,7 +179,8 @@ enum LedgerSchema {
                 """)
     }
 
-    /// Adds claims. Two processes can have a delegate for one session, and each event is delivered by one of these processes.
+    /// Adds claims of events. Two processes can have a delegate for the same session, and the process that claims an event
+    /// delivers it.
     private static func addEventClaims(_ database: Database) throws {
         try database.alter(table: "sessionEvent") { table in
             for number in ["claimPID", "claimStart"] { table.add(column: number, .integer) }
@@ -322,9 +322,9 @@ enum LedgerSchema {
         }
     }
 
-    /// Adds the names of stored uploads. Before each PUT the agent checks whether a name is taken, and the cost must not depend
-    /// on the number of uploads in the folder. SQLite computes both columns. Both columns are `NULL` for a receipt that is not
-    /// valid JSON.
+    /// Adds the names of stored uploads. Before each PUT request, the agent checks whether a name is already in use, and the cost
+    /// must not depend on the number of uploads in the folder. SQLite computes the two columns. They are `NULL` if the receipt is
+    /// not valid JSON.
     private static func addStoredNames(_ database: Database) throws {
         try database.alter(table: "transfer") { table in
             table.add(column: "storedURL", .text).generatedAs(

@@ -2,7 +2,8 @@ import CLinux
 import Foundation
 import ProcessSupport
 
-// Copies of files to upload that have no row in the ledger, because the ledger was removed or comes from a backup.
+// Functions for copies of files to upload that have no row in the ledger. Such copies exist if the ledger was removed or comes
+// from a backup.
 extension AppDirectories {
     /// Moves copies without a row in the ledger to a separate folder, in which the user can find them.
     ///
@@ -11,8 +12,8 @@ extension AppDirectories {
         withUnknownFiles(of: ledger) { names in for name in names where name.hasPrefix(Self.copyPrefix) { _ = putAside(name) } }
     }
 
-    /// Calls `body` with the names in the spool that have no row. The spool's lock is held exclusively during the call. So no
-    /// running process has created a file whose row is not inserted yet.
+    /// Calls `body` with the names of files in the spool that have no row. During the call, this process holds the spool's lock
+    /// exclusively. For this reason, no running process has created a file whose row is not inserted yet.
     ///
     /// - Returns: `false` if the spool is in use or cannot be read. In this case `body` is not called.
     package func withUnknownFiles(of ledger: Ledger, _ body: ([String]) -> Void) -> Bool {
@@ -29,7 +30,7 @@ extension AppDirectories {
     package func putAside(_ name: String) -> Bool {
         let path = spooled(name).path
         mkdir(leftCopies.path, 0o700)
-        // The time of the file is set to now, because the retention time of the copy starts now.
+        // The time of the file is set to now, because the copy is kept for a fixed time from now on.
         utimensat(AT_FDCWD, path, nil, AT_SYMLINK_NOFOLLOW)
         let place = leftCopies.appendingPathComponent(name)
         if rename(path, place.path) == 0 { return true }

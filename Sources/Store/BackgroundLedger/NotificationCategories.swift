@@ -7,7 +7,7 @@ struct NotificationCategoryRecord: LedgerRecord {
     static let databaseTableName = "notificationCategory"
     var identifier: String
     var actions: [NoticeAction]
-    /// The other data of the category, in the app's own format.
+    /// Additional data of the category, in the format of the module `UserNotifications`.
     var details: String?
 }
 
@@ -24,7 +24,7 @@ extension LedgerTransaction {
 
     /// Stores a category.
     ///
-    /// - Parameter details: other data of the category, in the app's own format.
+    /// - Parameter details: additional data of the category, in the format of the module `UserNotifications`.
     package func setCategory(_ identifier: String, actions: [NoticeAction], details: String? = nil) throws {
         if let known = try category(identifier), known.actions == actions,
             known.details == details

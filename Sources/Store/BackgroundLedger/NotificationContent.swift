@@ -19,13 +19,13 @@ package struct NoticeAttachment: Codable, Sendable, Equatable {
 
     package static let pictureTypes: Set<String> = ["public.png", "public.jpeg", "com.compuserve.gif", "org.webmproject.webp"]
 
-    /// Returns whether two attachments have equal content. The names of the files in the spool are not compared.
+    /// Returns whether two attachments are equal. The names of the files in the spool are not compared.
     package static func == (one: NoticeAttachment, other: NoticeAttachment) -> Bool {
         (one.identifier, one.type, one.sha256) == (other.identifier, other.type, other.sha256)
     }
 }
 
-/// The parts of a notification that are stored for the app and are not shown.
+/// The values of a notification that are stored only for the app and are not shown.
 package struct KeptContent: Codable, Sendable, Equatable {
     package var target: String?
     package var launchImage = ""
@@ -44,30 +44,30 @@ package struct KeptContent: Codable, Sendable, Equatable {
     }
 }
 
-/// The content of a notification that the app set. The content is compared as one value, so adding equal content again changes
-/// nothing.
+/// The content that an app set for a notification. Two contents can be compared as one value, so that adding an equal content
+/// again changes nothing.
 package struct NotificationContent: Codable, Sendable, Equatable {
     package var title: String
     package var subtitle: String
     package var body: String
     package var categoryIdentifier: String
     package var threadIdentifier: String
-    /// The app's values, as JSON text with sorted keys, or as a property list.
+    /// The app's `userInfo`, as JSON text with sorted keys or as a property list.
     package var userInfo: String
-    /// The name of a sound in the sound theme, or of a sound file. `nil` for no sound.
+    /// The name of a sound in the sound theme, or the name of a sound file. `nil` if the notification has no sound.
     package var sound: String?
     /// The interruption level: 0 passive, 1 active, 2 time sensitive, 3 critical.
     package var interruptionLevel: Int
     package var badge: Int?
-    /// The attachments. `nil` for a notification without attachments, and in rows of earlier versions.
+    /// The attachments, or `nil` if the notification has no attachments. In rows of earlier versions, the value is always `nil`.
     package var attachments: [NoticeAttachment]?
     package var kept: KeptContent?
-    /// The path of the sound file that the app found for `sound`. `nil` if `sound` is not a file.
+    /// The path of the sound file that the app found for `sound`, or `nil` if `sound` is not the name of a file.
     package var soundFile: String?
     /// The text that is shown only if the desktop has no buttons.
     package var withoutButtons: String?
-    /// The expiration date in seconds since 1970. The agent removes the notification from the screen at this time. `nil` for no
-    /// expiration.
+    /// The expiration date in seconds since 1970, or `nil` if the notification does not expire. At this time the agent removes
+    /// the notification from the screen.
     package var until: Double?
 
     package init(
@@ -86,7 +86,7 @@ package struct NotificationContent: Codable, Sendable, Equatable {
         self.attachments = attachments.isEmpty ? nil : attachments
     }
 
-    /// The name of the sound in the sound theme. If the app set a sound file, the value is the default sound.
+    /// The name of the sound in the sound theme. If the app set a sound file, the value is the name of the default sound.
     package var themeSound: String? { sound.map { Self.isSoundFile($0) ? Self.defaultSound : $0 } }
 
     /// The sound of a new message. Source: Freedesktop Sound Naming Specification.

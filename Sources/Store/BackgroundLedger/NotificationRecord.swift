@@ -2,7 +2,7 @@ import BackgroundNotices
 import Foundation
 import GRDB
 
-/// A notification that the app added. Only ``handle(_:)`` changes the state of the notification.
+/// A notification of the app or of the agent. Only ``handle(_:)`` changes the state of the notification.
 package struct NotificationRecord: Codable, Sendable, Equatable {
     package typealias State = NoticeLife.Phase
 
@@ -15,12 +15,12 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     package internal(set) var content: NotificationContent
     package internal(set) var state: State
     package let createdAt: Date
-    /// The time at which the app last added the notification. `nil` if an earlier version added the notification.
+    /// The time at which the app last added the notification, or `nil` if an earlier version added it.
     package internal(set) var addedAt: Date?
-    /// The time at which the notification is shown. `nil` if it is shown at once.
+    /// The time at which the notification is due, or `nil` if it is shown at once.
     package internal(set) var dueAt: Date?
-    /// The schedule of a notification with a trigger. The schedule is kept after the notification was shown, because it contains
-    /// the trigger.
+    /// The schedule of a notification with a trigger. The schedule contains the trigger, so it is kept even after the
+    /// notification was shown.
     package internal(set) var schedule: NoticeSchedule?
     package internal(set) var deliveredAt: Date?
     package internal(set) var endedAt: Date?
@@ -29,16 +29,16 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     package internal(set) var trouble: String?
     /// The identifier of the summary that contains the notification.
     package internal(set) var summary: String?
-    /// The notification server's number of a notification that is being removed from the screen.
+    /// The number that the notification server assigned, if the notification is being removed from the screen.
     package internal(set) var leavingID: UInt32?
-    /// `true` if the notification may be on the screen under a number that was not recorded.
+    /// `true` if the notification may be on the screen, but the number that the notification server assigned was not recorded.
     package internal(set) var mayStand: Bool?
     package internal(set) var revision: Int
-    /// The latest time until which the notification waits for the app's delegate. `nil` if the notification does not wait.
+    /// The latest time until which the notification waits for the app's delegate, or `nil` if the notification does not wait.
     package internal(set) var heldUntil: Date?
-    /// The parts that are shown, as the delegate chose. `nil` for all parts.
+    /// The parts of the notification that the delegate chose, or `nil` to show all parts.
     package internal(set) var presentation: NoticePresentation?
-    /// The time since which the notification is not shown because its category is switched off. `nil` if the category is not
+    /// The time since which the notification is not shown, because its category is switched off. `nil` if the category is not
     /// switched off, or was not checked.
     package internal(set) var silencedAt: Date?
 
@@ -47,23 +47,23 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
         (state, revision) = (.pending, 0)
     }
 
-    /// `true` for a notification of the agent itself, not of an app.
+    /// `true` for a notification of the agent, `false` for a notification of the app.
     package var isAgents: Bool { identifier.hasPrefix(Self.agentPrefix) }
 
     /// The expiration date of the notification.
     package var until: Date? { content.until.map(Date.init(timeIntervalSince1970:)) }
 
-    /// `true` if the notification will be shown, for the first time or again.
+    /// `true` if the notification will be shown in the future, for the first time or again.
     package var willBeShown: Bool { life.isUnreported || state != .over && schedule?.next != nil }
 
-    /// Returns whether the notification still waits for the delegate's decision. The time limit is necessary because the process
-    /// of the delegate may have been killed. A changed clock does not make the wait longer.
+    /// Returns whether the notification still waits for the delegate's decision. The time limit is necessary, because the process
+    /// of the delegate may have been killed. If the clock is set back, the wait does not become longer.
     package func isHeld(now: Date) -> Bool {
         guard let heldUntil else { return false }
         return heldUntil > now && heldUntil.timeIntervalSince(now) <= 2 * NoticePresentation.patience
     }
 
-    /// The content without the parts that the delegate did not choose.
+    /// The content with only the parts that the delegate chose.
     package var shownContent: NotificationContent {
         guard let presentation else { return content }
         var content = content
@@ -74,8 +74,8 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
         return content
     }
 
-    /// Makes a repeating notification pending again when its next time has come. A notification on the screen is not changed
-    /// before this time. If a response of the notification server is missing, the repetition waits for this response.
+    /// Makes a repeating notification pending again when its next repetition is due. A notification on the screen is not changed
+    /// before this time. If the notification server has not responded yet, the repetition waits for the response.
     package mutating func startNextRepetition(now: Date) {
         guard !life.isUnreported, let next = schedule?.next, next <= now, state != .presenting, state != .withdrawing else {
             return
@@ -86,8 +86,8 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
 
     /// Applies the decision of the delegate.
     mutating func apply(_ wish: NoticePresentation, now: Date, zone: TimeZone) {
-        // The decision applies to the fire date about which the delegate decided. The clock may have been set back a little since
-        // then.
+        // The delegate decided about a specific fire date. The clock may have been set back a little since the decision, so the
+        // fire date may be in the future.
         let instant = max(now, heldUntil.flatMap { isHeld(now: now) ? $0 - NoticePresentation.patience : nil } ?? now)
         startNextRepetition(now: instant)
         heldUntil = nil
@@ -97,21 +97,21 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
         consumeFireDate(now: instant, zone: zone)
     }
 
-    /// Records that the category is switched off at the time of the notification.
+    /// Records that the category was switched off when the notification was due.
     ///
-    /// - Returns: the time until which the notification is kept, or `nil` if the notification is not kept any longer. If the
-    ///   category is switched on before this time, the notification is shown.
+    /// - Returns: the time until which the notification is kept, or `nil` if the notification is dropped now. If the category is
+    ///   switched on before this time, the notification is shown.
     package mutating func recordSilenced(now: Date, zone: TimeZone) -> Date? {
         let since = silencedAt ?? now
         silencedAt = since
-        // The difference is compared without its sign, because the clock may have been ahead.
+        // The absolute difference is compared, because the clock may have been ahead.
         if abs(now.timeIntervalSince(since)) < NoticeTiming.longestSilence { return since + NoticeTiming.longestSilence }
         handle(.takenBack(now: now))
         consumeFireDate(now: now, zone: zone)
         return nil
     }
 
-    /// `true` if the notification was never shown because its category was switched off for too long.
+    /// `true` if the notification was dropped, because its category was switched off for too long.
     package var wasDropped: Bool { life.isWithdrawn && deliveredAt == nil && silencedAt != nil }
 
     /// Replaces the schedule after the trigger was evaluated again.
@@ -128,7 +128,7 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
         schedule?.consume(now: now, zone: zone)
     }
 
-    /// The state of the notification, and the notification server's number for it.
+    /// The state of the notification as a machine, which receives events.
     package var life: NoticeLife {
         NoticeLife(
             phase: state, serverID: serverID, trouble: trouble, deliveredAt: deliveredAt, endedAt: endedAt, summary: summary,
@@ -137,7 +137,7 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
 
     /// Applies an event to the notification.
     ///
-    /// - Returns: the remaining actions.
+    /// - Returns: the actions that the caller must perform.
     @discardableResult
     package mutating func handle(_ event: NoticeLife.Event) -> [NoticeLife.Command] {
         var life = life

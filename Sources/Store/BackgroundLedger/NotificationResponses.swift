@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 
-/// A pressed button of a notification. The app is launched to receive the response.
+/// A response of the user to a notification, for example a pressed button. The app is launched to receive the response.
 package struct NotificationResponseRecord: Codable, Sendable, Equatable {
     package var id: Int64?
     package var notification: String
@@ -9,9 +9,10 @@ package struct NotificationResponseRecord: Codable, Sendable, Equatable {
     package var content: NotificationContent
     package var createdAt: Date
     package var deliveredAt: Date?
-    /// The text that the user typed into the notification. `nil` if the button has no text field.
+    /// The text that the user typed into the notification, or `nil` if the button has no text field.
     package var userText: String?
-    /// The token with which the app can raise a window for some seconds after the press. `nil` if the desktop supplied no token.
+    /// The token with which the app can raise a window for some seconds after the press, or `nil` if the desktop supplied no
+    /// token.
     package var activationToken: String?
 }
 
@@ -36,7 +37,7 @@ extension LedgerTransaction {
             database.cachedStatement(sql: "SELECT * FROM notificationResponse WHERE deliveredAt IS NULL ORDER BY id"))
     }
 
-    /// Returns the newest response to a notification, also after the app received it.
+    /// Returns the newest response to a notification, even if the app has already received it.
     package func lastResponse(to notification: String) throws -> NotificationResponseRecord? {
         try NotificationResponseRecord.fetchReadable(
             database.cachedStatement(
@@ -45,8 +46,8 @@ extension LedgerTransaction {
         ).first
     }
 
-    /// Returns the token with which the process of a launch can raise a window. `nil` if no button was pressed just before, or
-    /// the desktop supplied no token.
+    /// Returns the token with which the process of a launch can raise a window. Returns `nil` if the press was too long ago, or
+    /// if the desktop supplied no token.
     package func activationToken(ofLaunch id: Int64, now: Date) throws -> String? {
         guard let launch = try launch(id), launch.kind == .notificationResponse else { return nil }
         return try undeliveredResponses().last { response in

@@ -16,12 +16,12 @@ extension LedgerTransaction {
         }
     }
 
-    // The validity is checked, because another program may have written a value that is not JSON.
+    // The statement checks that the value is JSON, because another program may have written another value.
     private static let repeatsLater =
         "state != 'over' AND CASE WHEN json_valid(schedule) THEN json_extract(schedule, '$.next') END IS NOT NULL"
     private static let hasEnd = "CASE WHEN json_valid(content) THEN json_extract(content, '$.until') END IS NOT NULL"
 
-    /// Removes rows of notifications that cannot be decoded because another program wrote them.
+    /// Removes rows of notifications that cannot be decoded. Another program may have written such rows.
     ///
     /// - Returns: the identifiers of the removed rows.
     package func removeUnreadableNotifications() throws -> [String] {
@@ -34,8 +34,8 @@ extension LedgerTransaction {
         return removed
     }
 
-    /// Returns the notifications that still need an action. The query does not read notifications that need no action, because
-    /// there may be thousands of them.
+    /// Returns the notifications that still need an action of the agent. The query does not read other notifications, because the
+    /// ledger may contain thousands of them.
     package func notificationsToHandle() throws -> [NotificationRecord] {
         try memo.rows("notificationsToHandle", database) {
             try NotificationRecord.fetchReadable(
@@ -50,8 +50,7 @@ extension LedgerTransaction {
     }
 
     /// Returns whether a notification needs an agent, because it is waiting, is on the screen, or is being removed from the
-    /// screen. Notifications in a summary are not checked, because their summary is checked. The query does not read thousands of
-    /// rows.
+    /// screen. Notifications in a summary are not checked, because the summary itself is checked.
     func hasLiveNotifications() throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
@@ -71,7 +70,7 @@ extension LedgerTransaction {
             arguments: [summary, limit])
     }
 
-    /// Returns the number of notifications in a summary, and the highest interruption level among them.
+    /// Returns the number of notifications in a summary, and the highest interruption level of these notifications.
     package func gathered(in summary: String) throws -> (count: Int, level: Int) {
         let row = try Row.fetchOne(
             database.cachedStatement(
@@ -95,7 +94,7 @@ extension LedgerTransaction {
         }
     }
 
-    /// Withdraws the notifications that `isMeant` selects, including notifications on the screen.
+    /// Withdraws the notifications for which `isMeant` returns `true`, including notifications on the screen.
     ///
     /// - Returns: the notifications before the change.
     @discardableResult
@@ -113,7 +112,8 @@ extension LedgerTransaction {
         return meant
     }
 
-    /// Cancels the next showings of these notifications. Notifications that are on the screen are not removed.
+    /// Cancels future repetitions of these notifications, and withdraws those that were not shown yet. Notifications on the
+    /// screen are not removed.
     package func cancelComing(_ meant: [NotificationRecord], now: Date) throws {
         try save(meant) { notice in
             if notice.life.isUnreported { notice.handle(.takenBack(now: now)) }
@@ -139,11 +139,11 @@ extension LedgerTransaction {
     }
 
     /// Adds a notification. The new notification replaces a notification with the same identifier, also on the screen, and the
-    /// user is alerted again. A notification that was waiting continues to wait.
+    /// user is alerted again. If the earlier notification was waiting, the new notification also waits.
     ///
     /// - Parameters:
-    ///   - oncePerContent: `true` to change nothing if equal content was shown before, also if the user has closed the
-    ///     notification. Attachments are not compared, because a caller creates the picture again for each addition.
+    ///   - oncePerContent: `true` to change nothing if equal content was shown before, even if the user has closed the
+    ///     notification. Attachments are not compared, because a caller may create the same picture again for each call.
     ///   - heldUntil: the latest time until which the notification waits for the delegate.
     /// - Returns: `true` if the ledger now contains this content and its files, `false` if an equal notification existed.
     @discardableResult
@@ -172,7 +172,7 @@ extension LedgerTransaction {
         return true
     }
 
-    /// Holds a notification shortly before its time, so that the app's delegate can decide about it.
+    /// Marks a notification as held shortly before its due time, so that the app's delegate can decide about it.
     ///
     /// - Returns: `nil` if no notification is due at this time, or if the delegate of another process already decides about it.
     package func holdNotification(_ identifier: String, dueAt due: Date, now: Date) throws -> NotificationRecord? {
@@ -196,7 +196,7 @@ extension LedgerTransaction {
         try save(record)
     }
 
-    /// Returns the notifications that will be shown again because of their triggers.
+    /// Returns the notifications whose triggers have a next date.
     package func notificationsToCome() throws -> [NotificationRecord] {
         try NotificationRecord.fetchReadable(
             database.cachedStatement(sql: "SELECT * FROM notification WHERE \(Self.repeatsLater) ORDER BY createdAt, identifier"))
@@ -204,10 +204,11 @@ extension LedgerTransaction {
 
     /// Replaces the content of a notification that is waiting or on the screen, without an alert.
     ///
-    /// - Returns: `false` if the notification does not exist, or its content is equal.
+    /// - Returns: `false` if the notification does not exist, or already has equal content.
     package func changeNotification(_ identifier: String, _ content: NotificationContent) throws -> Bool {
         guard var record = try notification(identifier), record.life.isChangeable, record.content != content else { return false }
-        // The notification was removed from the screen because it had expired. The new content is shown like a new notification.
+        // In the state `over`, the notification was removed from the screen because it had expired. The new content is shown like
+        // a new notification.
         record.handle(record.state == .over ? .added : .changed)
         record.content = content
         record.revision += 1
@@ -215,8 +216,8 @@ extension LedgerTransaction {
         return true
     }
 
-    /// Returns the files in the spool that notifications need. A notification needs its files while it is or will be on the
-    /// screen, and until the app has received the response.
+    /// Returns the names of the files in the spool that notifications need. A notification needs its files while it is or will be
+    /// on the screen, and until the app has received the user's response.
     func noticeFiles() throws -> [String] {
         try String.fetchAll(
             database,
@@ -232,8 +233,8 @@ extension LedgerTransaction {
 
     static let endedNotificationLimit = 200
 
-    /// Deletes notifications a month after their end. Before that, an ended notification prevents the same content from being
-    /// shown twice. The latest notifications are kept at any age, because a clock may have been a year ahead.
+    /// Deletes notifications a month after their end. During this month, an ended notification prevents equal content from being
+    /// shown twice. The latest notifications are always kept, because the clock may have been a year ahead.
     private func pruneNotifications(now: Date) throws {
         let monthAgo = now.timeIntervalSince1970 - 30 * 86_400
         try database.run(

@@ -3,7 +3,8 @@ import BackgroundScheduling
 import Foundation
 import GRDB
 
-/// A pending request: work for which the app will be launched. Only events change the columns of its ``life(_:)``.
+/// A pending request: work for which the app will be launched. Only events change the columns that store the request's
+/// ``life(_:)``.
 package struct RequestRecord: Codable, Sendable, Equatable {
     package let identifier: String
     package private(set) var token: String
@@ -16,25 +17,26 @@ package struct RequestRecord: Codable, Sendable, Equatable {
     package let requiresNetwork: Bool
     package let requiresExternalPower: Bool
     package let runsInLowPowerMode: Bool
-    /// `true` if the machine is woken for the request, if this is possible.
+    /// `true` if the machine should be woken from sleep for the request.
     package let wakesSystem: Bool
     package let submittedAt: Date
     package private(set) var failures: Int
     package private(set) var backoffUntil: Date?
     package private(set) var lastFailureAt: Date?
     package private(set) var beginAfterRetry: Date?
-    // Only requests of continued processing have the following values. They are the text of the progress notification, the
-    // process that will do the work, and Apple's numbers of the strategy and of the resources.
+    // Only requests of continued processing have the following values: the text of the progress notification, the process that
+    // will do the work, and Apple's numbers of the strategy and of the resources.
     package let title: String?
     package let subtitle: String?
     private let hostPID: Int32?
     private let hostStart: Int64?
     package let strategy: Int?
-    /// The launch in which a handler submitted the request. `nil` if a process that a user started submitted the request.
+    /// The number of the launch in which a handler submitted the request, or `nil` if a process that a user started submitted the
+    /// request.
     package fileprivate(set) var submittedInLaunch: Int64?
     package let resources: Int?
 
-    /// The process that runs the handler of continued processing. `nil` for other requests.
+    /// The process that runs the handler of continued processing, or `nil` for other kinds of requests.
     package var host: ProcessIdentity? {
         guard let hostPID, let hostStart else { return nil }
         return ProcessIdentity(pid: hostPID, start: hostStart)
@@ -59,7 +61,8 @@ extension RequestRecord: LedgerRecord {
     package static let databaseTableName = "request"
 }
 
-// The columns that store the life of a request. Only `ClockMistakes.swift` also writes these columns, for many rows at once.
+// The columns that store the life of a request. Only `ClockMistakes.swift` also writes these columns, because it corrects many
+// rows at once.
 extension RequestRecord {
     /// - Parameter phase: the phase of the request, computed from the rows of the launches.
     package func life(_ phase: RequestLife.Phase) -> RequestLife {
@@ -90,8 +93,8 @@ extension RequestRecord {
 extension LedgerTransaction {
     /// Adds a request, or replaces the request of the same identifier.
     ///
-    /// - Parameter launch: the launch in which a handler submits the request. `nil` if a process that a user started submits the
-    ///   request.
+    /// - Parameter launch: the number of the launch in which a handler submits the request, or `nil` if a process that a user
+    ///   started submits the request.
     /// - Returns: the pending request.
     @discardableResult
     package func submit(_ request: RequestRecord, in launch: Int64? = nil, now: Date, zone: TimeZone) throws -> RequestRecord {
@@ -103,7 +106,7 @@ extension LedgerTransaction {
             replacing: hasRule ? try self.request(request.identifier)?.life(.pending) : nil,
             served: own?.identifier == request.identifier ? own?.servedOccurrence : nil,
             lastServed: hasRule ? try lastServedOccurrence(request.identifier, now: now) : nil,
-            // A request that is submitted in a simulated launch has no pause.
+            // A request that a simulated launch submits has no pause.
             pause: own?.simulated == false ? try pauseOfDiscretion(request, now: now) : 0)
         let commands = request.handle(event, hasRule ? try phase(of: request) : .pending, now: now, in: zone)
         try save(request)
@@ -113,8 +116,8 @@ extension LedgerTransaction {
 
     /// Applies an event to a request. The row is saved or deleted.
     ///
-    /// - Parameter phase: `nil` if the running launches decide the phase.
-    /// - Returns: the remaining actions for the agent.
+    /// - Parameter phase: the phase of the request, or `nil` to compute the phase from the running launches.
+    /// - Returns: the actions that the agent must perform.
     @discardableResult
     package func handle(
         _ event: RequestLife.Event, _ request: inout RequestRecord, _ phase: RequestLife.Phase? = nil, now: Date,

@@ -12,8 +12,8 @@ extension LedgerTransaction {
             database.cachedStatement(sql: "SELECT * FROM request WHERE identifier = ?"), arguments: [identifier])
     }
 
-    /// Returns the number of pending requests of a kind, at most `limit`. The request with `identifier` is not counted, because a
-    /// new submission replaces it.
+    /// Returns the number of pending requests of a kind, or `limit` if the number is greater. The request with `identifier` is
+    /// not counted, because a new submission replaces this request.
     package func pendingCount(of kind: LaunchKind, besides identifier: String, upTo limit: Int) throws -> Int {
         try Int.fetchOne(
             database.cachedStatement(
@@ -29,7 +29,7 @@ extension LedgerTransaction {
 
     // MARK: Due requests
 
-    /// A request is not due while a launch for it is running.
+    /// A condition for requests that have no running launch, because a request is not due while a launch for it is running.
     private static let isIdle = """
         kind <> 'continuedProcessing'
         AND identifier NOT IN (SELECT identifier FROM launch WHERE endedAt IS NULL AND requestToken IS NOT NULL)
@@ -41,7 +41,7 @@ extension LedgerTransaction {
         SELECT dueAt FROM request WHERE needs = ? AND dueAt > ? AND \(isIdle) ORDER BY dueAt LIMIT 1
         """
 
-    /// Returns the request that became due first among the open classes. Cost: one index lookup per class, independent of the
+    /// Returns the request that became due first in the given classes. Cost: one index lookup for each class, independent of the
     /// number of requests. A test compares the result with ``RequestLife/verdicts(in:now:)``.
     package func firstDue(in classes: [RequestNeeds], now: Date) throws -> RequestRecord? {
         var best: RequestRecord?
@@ -55,8 +55,8 @@ extension LedgerTransaction {
         return best
     }
 
-    /// Returns the classes that contain a request. Usually only one or two classes contain requests. A lookup in an empty class
-    /// costs as much as in another class.
+    /// Returns the classes that contain a request. Usually only one or two classes contain requests, so this step avoids lookups
+    /// in empty classes.
     private func inhabited(_ classes: [RequestNeeds]) throws -> [RequestNeeds] {
         let known = try memo.rows("classes of requests", database) {
             let request = "request INDEXED BY requestDue WHERE kind <> 'continuedProcessing'"
@@ -65,7 +65,7 @@ extension LedgerTransaction {
         return classes.filter { known.contains($0.rawValue) }
     }
 
-    /// Returns the next time at which another request of the open classes becomes due without another event.
+    /// Returns the next time at which another request of the given classes becomes due.
     package func nextDueTime(in classes: [RequestNeeds], after now: Date) throws -> Date? {
         var earliest: Double?
         for needs in try inhabited(classes) {
@@ -76,8 +76,7 @@ extension LedgerTransaction {
         return earliest.map(Date.init(timeIntervalSince1970:))
     }
 
-    /// Returns the first future time for which the machine has to be woken. The machine is not woken for a launch that is run
-    /// late.
+    /// Returns the first future time for which the machine must be woken. The machine is not woken for a launch that runs late.
     package func nextWake(after moment: Date) throws -> Date? {
         try Double.fetchOne(
             database.cachedStatement(sql: "SELECT MIN(earliestBegin) FROM request WHERE wakesSystem AND earliestBegin > ?"),
@@ -85,14 +84,14 @@ extension LedgerTransaction {
         ).map(Date.init(timeIntervalSince1970:))
     }
 
-    /// Returns whether a request with `wakesSystem` is due, and is running or has not run yet.
+    /// Returns whether a request with `wakesSystem` is due. A request that is running also counts.
     package func hasDueWake(now: Date) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM request WHERE wakesSystem AND dueAt <= ?)"),
             arguments: [now.timeIntervalSince1970]) ?? false
     }
 
-    /// Returns the requests with the policy `skip` whose time was before `moment`.
+    /// Returns the requests with the policy `skip` that were due before `moment`.
     package func skippable(before moment: Date) throws -> [RequestRecord] {
         try RequestRecord.fetchRare(
             database.cachedStatement(
@@ -100,7 +99,7 @@ extension LedgerTransaction {
             arguments: [moment.timeIntervalSince1970])
     }
 
-    /// Returns the requests with a wall-clock rule.
+    /// Returns the requests that repeat by a rule.
     package func recurringRequests() throws -> [RequestRecord] {
         try RequestRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM request WHERE recurrence IS NOT NULL ORDER BY identifier"))
@@ -116,7 +115,7 @@ extension LedgerTransaction {
         try Bool.fetchOne(database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM request)")) ?? false
     }
 
-    /// Stores a request unchanged. ``submit(_:in:now:zone:)`` plans its occurrence before it calls this method.
+    /// Stores a request unchanged. ``submit(_:in:now:zone:)`` plans the next occurrence before it calls this method.
     package func save(_ request: RequestRecord) throws {
         var request = request
         try request.save(database)
@@ -124,7 +123,7 @@ extension LedgerTransaction {
 
     // MARK: Events
 
-    /// Plans requests again after the clock or the time zone was changed, or a new agent started.
+    /// Plans requests again after a change of the clock or the time zone, or after the start of a new agent.
     ///
     /// - Returns: the identifiers of the requests whose occurrence has changed.
     package func planAgain(backoffBase: Double, now: Date, in zone: TimeZone) throws -> [String] {
@@ -141,8 +140,8 @@ extension LedgerTransaction {
         }.map(\.identifier)
     }
 
-    /// Records that the app's files changed. Requests that wait after failed launches become due at once. The number of their
-    /// failures is not changed.
+    /// Records that the app's files changed. Requests that wait after failed launches become due at once. The recorded number of
+    /// failures does not change.
     package func applyAppChange(now: Date, in zone: TimeZone) throws {
         try setFact(.appChangedAt, now)
         for var request in try requestsDelayed(beyond: .distantPast) { try handle(.appChanged, &request, now: now, in: zone) }
@@ -169,7 +168,7 @@ extension LedgerTransaction {
         try handle(.ended(ending), &request, .serving(generation: launch.generation), now: now, in: zone)
     }
 
-    /// Returns the delay in seconds for a request without a date that a launch submits: see ``SystemDiscretion``.
+    /// Returns the delay in seconds for a request that a launch submits without a begin date (see ``SystemDiscretion``).
     func pauseOfDiscretion(_ request: RequestRecord, now: Date) throws -> Double {
         guard request.earliestBegin == nil, request.recurrence == nil else { return 0 }
         let count = try Int.fetchOne(

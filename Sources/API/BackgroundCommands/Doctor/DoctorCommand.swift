@@ -110,7 +110,7 @@ public struct DoctorCommand: BackgroundCommand {
         }
     }
 
-    /// The maximum number of examinations in a run with `--fix`.
+    /// The maximum number of times that `--fix` repeats the examination.
     private static let maximumExaminations = 10
 
     /// Runs the safe fixes. Each command runs only once. The output of the commands goes to standard error, because standard
