@@ -3,7 +3,7 @@ import ProcessSupport
 import Foundation
 import GRDB
 
-/// A waiter: a process that awaits a transfer in an async call.
+/// A waiter: the record of a process that awaits a transfer in an async call.
 package struct WaiterRecord: Codable, Sendable, Equatable {
     package var id: Int64?
     package var transfer: Int64
@@ -19,14 +19,14 @@ extension WaiterRecord: LedgerRecord {
     package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
-/// The event for the end of a transfer. `deliveredAt` is `nil` until the app has received the event.
+/// The event that reports the end of a transfer to the app. `deliveredAt` is `nil` until the app has received the event.
 package struct SessionEventRecord: Codable, Sendable, Equatable {
     package var id: Int64?
     package var session: String
     package var transfer: Int64
     package var createdAt: Date
     package var deliveredAt: Date?
-    /// The process that delivers the event to a delegate.
+    /// The number of the process that delivers the event to a delegate.
     package var claimPID: Int32?
     package var claimStart: Int64?
     package var launchesApp = true
@@ -57,7 +57,7 @@ extension LedgerTransaction {
         }
     }
 
-    /// Removes a waiter. A transfer without waiters can be adopted for `grace` seconds.
+    /// Removes a waiter. If the transfer has no other waiter, a task can adopt the transfer for `grace` seconds.
     package func removeWaiter(_ id: Int64, grace: Double, now: Date) throws {
         guard let waiter = try WaiterRecord.fetchOne(database, key: id) else { return }
         try waiter.delete(database)
@@ -82,8 +82,8 @@ extension LedgerTransaction {
             arguments: [session])
     }
 
-    /// Returns the ended transfers of the session whose ends the app has not received yet, with the numbers of their events,
-    /// oldest first.
+    /// Returns the ended transfers of the session whose ends the app has not received yet, oldest first. Each transfer has the
+    /// number of its event.
     package func untakenEnds(session: String) throws -> [(event: Int64, transfer: TransferRecord)] {
         try undeliveredEvents(session: session).compactMap { event in
             guard let number = event.id, let ended = try transfer(event.transfer), ended.state.isTerminal else { return nil }
@@ -91,7 +91,7 @@ extension LedgerTransaction {
         }
     }
 
-    /// Returns `true` if an attempt at one of these transfers is running or can start now. Also `true` if the end of one of these
+    /// Returns `true` if an attempt at one of these transfers is running or can start now, or if the end of one of these
     /// transfers was not delivered to the app.
     package func isUnderWay(_ transfers: Set<Int64>) throws -> Bool {
         let met = try fact(.conditions).map { TransferNeeds(metBy: $0.conditions) } ?? []
@@ -110,10 +110,10 @@ extension LedgerTransaction {
         }
     }
 
-    /// Returns the sessions whose events need a launch, and the time of the oldest event. If a running process receives an event,
-    /// the event needs no launch.
+    /// Returns the sessions whose events need a launch, and the time of the oldest event of each session. An event needs no
+    /// launch if a running process receives it.
     package func waitingSessions() throws -> [(session: String, oldest: Date)] {
-        // The query steps from session to session in the index, whatever the number of events.
+        // The query steps from session to session in the index, so its cost does not depend on the number of events.
         let condition = """
             deliveredAt IS NULL AND launchesApp = 1
             AND NOT EXISTS (SELECT 1 FROM attachment WHERE attachment.transfer = sessionEvent.transfer)
@@ -132,21 +132,21 @@ extension LedgerTransaction {
         ).map { ($0[0], Date(timeIntervalSince1970: $0[1])) }
     }
 
-    /// Returns whether an event that needs a launch was not delivered yet. Claimed events are included.
+    /// Returns whether an event that needs a launch was not delivered yet. Events that a process has claimed are included.
     func hasEventsForTheApp() throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
                 sql: "SELECT EXISTS (SELECT 1 FROM sessionEvent WHERE deliveredAt IS NULL AND launchesApp = 1)")) ?? false
     }
 
-    /// Returns whether an event of the session waits for this process to deliver it.
+    /// Returns whether the session has an event that this process can claim.
     package func hasEventsToReport(session: String, process: ProcessIdentity) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM \(Self.untold))"),
             arguments: [session, process.pid, process.start]) ?? false
     }
 
-    /// The events of a session that this process has not claimed, and that no other process awaits.
+    /// A condition for the events of a session that this process has not claimed and that no other process awaits.
     private static let untold = """
         sessionEvent WHERE deliveredAt IS NULL AND session = ?1
         AND NOT (claimPID IS ?2 AND claimStart IS ?3)
@@ -154,20 +154,21 @@ extension LedgerTransaction {
             AND NOT (attachment.pid = ?2 AND attachment.processStart = ?3))
         """
 
-    /// Returns unclaimed events first, then events whose claiming process started the longest ago.
+    /// Returns events that this process can claim. Unclaimed events are first, and then events of the claiming process that
+    /// started first.
     private func untold(session: String, process: ProcessIdentity, skipping: Int, limit: Int) throws -> [SessionEventRecord] {
         try SessionEventRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM \(Self.untold) ORDER BY claimStart, id LIMIT ?4 OFFSET ?5"),
             arguments: [session, process.pid, process.start, limit, skipping])
     }
 
-    /// Claims events for this process. This process then has to deliver the claimed events. Events that another running process
-    /// has claimed or awaits are skipped.
+    /// Claims events for this process, which then has to deliver these events. Events that another running process has claimed or
+    /// awaits are skipped.
     ///
-    /// The oldest events are claimed first. Events whose process was killed during the delivery are claimed last and one at a
-    /// time. So an event that crashes every process does not prevent the delivery of other events.
+    /// The oldest events are claimed first. If a process was killed during the delivery of an event, this event is claimed last
+    /// and alone. For this reason, an event that crashes every process does not prevent the delivery of other events.
     ///
-    /// - Parameter isOurs: returns whether the caller can deliver the end of a transfer.
+    /// - Parameter isOurs: a closure that returns whether the caller can deliver the end of a transfer.
     package func claimEvents(
         session: String, process: ProcessIdentity, limit: Int = 100, isOurs: (Int64) -> Bool = { _ in true },
         isAlive: (ProcessIdentity) -> Bool = \.isAlive
@@ -194,8 +195,8 @@ extension LedgerTransaction {
         return claimed
     }
 
-    /// Claims all events that repeated calls of ``claimEvents(session:process:limit:isOurs:isAlive:)`` return. Use this method
-    /// only in a process that an event cannot crash.
+    /// Claims all events, like repeated calls of ``claimEvents(session:process:limit:isOurs:isAlive:)``. Use this method only in
+    /// a process that an event cannot crash.
     package func claimAllEvents(
         session: String, process: ProcessIdentity, isAlive: (ProcessIdentity) -> Bool
     ) throws -> [SessionEventRecord] {
@@ -204,7 +205,7 @@ extension LedgerTransaction {
         return all
     }
 
-    /// Releases the claim of an event that the process does not deliver.
+    /// Releases the claim of an event, because the process does not deliver the event.
     package func releaseClaim(of event: Int64) throws {
         try database.cachedStatement(
             sql: "UPDATE sessionEvent SET claimPID = NULL, claimStart = NULL WHERE id = ? AND deliveredAt IS NULL"
@@ -212,10 +213,11 @@ extension LedgerTransaction {
         .execute(arguments: [event])
     }
 
-    /// A condition for events that the process of a launch claimed. Earlier versions recorded only the number of that process.
+    /// A condition for events that the process of a launch claimed. Earlier versions recorded only the process number of the
+    /// launch.
     private static let isClaimedByLaunch = "session = ?1 AND claimPID = ?2 AND claimStart = coalesce(?3, claimStart)"
 
-    /// Returns whether the process of a launch has claimed an event of its session and has not acknowledged it.
+    /// Returns whether the process of a launch has claimed an event and has not acknowledged the event.
     package func hasClaimedEvents(in launch: LaunchRecord) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
@@ -223,8 +225,8 @@ extension LedgerTransaction {
             arguments: [launch.identifier, launch.pid, launch.hostStart]) ?? false
     }
 
-    /// Returns whether the process of a launch has delivered an event of its session that was created not later than the date.
-    /// Only the latest events are searched, because the launch has just ended.
+    /// Returns whether the process of a launch has delivered an event that was created at or before the date. Only the latest
+    /// events are searched, because the launch has just ended.
     package func hasReported(in launch: LaunchRecord, until date: Date) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
@@ -244,7 +246,7 @@ extension LedgerTransaction {
                     """), arguments: [session, since.timeIntervalSince1970])
     }
 
-    /// Adds the event of an ended transfer. A second call changes nothing.
+    /// Adds the event of an ended transfer. If the event already exists, the method changes nothing.
     package func addEvent(for transfer: TransferRecord, now: Date) throws {
         let isKnown = try Bool.fetchOne(
             database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM sessionEvent WHERE transfer = ?)"),
@@ -270,12 +272,13 @@ extension LedgerTransaction {
 
     // MARK: Attachments
 
-    // An attachment is the record that a running process receives the events of a session, or of one transfer, with a delegate.
-    // In this case no launch is needed.
+    // An attachment is the record that a running process, which has a delegate, receives the events of a session or of one
+    // transfer. While an attachment exists, these events need no launch.
 
     /// Records that the process receives the events of a session.
     ///
-    /// - Parameter transfer: the only transfer whose end the process receives, or `nil` for all transfers of the session.
+    /// - Parameter transfer: the transfer, if the process receives only the end of this transfer. `nil` for all transfers of the
+    ///   session.
     package func attach(session: String, transfer: Int64? = nil, process: ProcessIdentity) throws {
         try database.cachedStatement(
             sql: """
@@ -298,7 +301,7 @@ extension LedgerTransaction {
             sql: "DELETE FROM attachment WHERE pid = ? AND processStart = ?", arguments: [process.pid, process.start])
     }
 
-    /// Returns the sessions with a process that receives all events of the session.
+    /// Returns the sessions whose events a running process receives.
     package func attachedSessions() throws -> Set<String> {
         Set(
             try memo.rows("attachedSessions", database) {

@@ -3,22 +3,23 @@ import GRDB
 import ProcessSupport
 
 // The spool is the folder that contains the copies of queued files. If the spool was moved, or is on a disk that is not
-// connected, another folder may have the same path. This second folder comes from a backup, or is a mount point. A copy that is
-// missing in the second folder is not lost.
+// connected, another folder may have the same path, for example a folder from a backup or an empty mount point. A copy that is
+// missing in this other folder is not lost.
 extension LedgerTransaction {
-    /// Returns whether the spool is the folder in which the queued copies were stored.
+    /// Returns whether the folder at the spool's path is the folder in which the queued copies were stored.
     package func knows(spool: URL) throws -> Bool {
         guard let known = try fact(.spool) else { return false }
         return FileIdentity.folder(spool.path)?.text == known
     }
 
-    /// Records which folder the spool is, unless a queued copy is missing there.
+    /// Records the identity of the spool folder. If a queued copy is missing in the folder, nothing is recorded.
     func recordSpool(_ spool: URL) throws {
         guard let found = FileIdentity.folder(spool.path), try missingCopies(in: spool).isEmpty else { return }
         try setFact(.spool, found.text)
     }
 
-    /// Resumes a paused upload whose file was queued again under the same key. The new copy of the file replaces a missing copy.
+    /// Resumes a paused upload, because the app queued the same file again with the same key. If the old copy is missing, the new
+    /// copy replaces it.
     package func unpause(
         _ transfer: inout TransferRecord, bringing copy: String, _ sha256: String, in spool: URL, now: Date
     ) throws {
@@ -28,7 +29,7 @@ extension LedgerTransaction {
         if needsCopy, transfer.state == .waiting { try handle(.retried(now: now), &transfer, now: now) }
     }
 
-    /// Returns the unfinished transfers whose queued copy is not in the spool. Each file is checked.
+    /// Returns the unfinished transfers whose queued copy is not in the spool. The method checks each file.
     package func missingCopies(in spool: URL) throws -> [Int64] {
         let rows = try Row.fetchAll(
             database, sql: "SELECT id, bodyFile FROM transfer WHERE bodyFile IS NOT NULL AND finishedAt IS NULL ORDER BY id")
@@ -40,8 +41,8 @@ extension LedgerTransaction {
 }
 
 extension Ledger {
-    /// Records a spool folder that the ledger does not know. A failure is harmless, because an upload waits if its copy is
-    /// missing in an unknown folder.
+    /// Records the identity of the spool folder if the ledger has another identity or none. A failure is harmless: if a copy is
+    /// missing and the folder is not recorded, the upload waits.
     func recordSpool() {
         let spool = directories.spool
         guard (try? read { try $0.knows(spool: spool) }) == false else { return }

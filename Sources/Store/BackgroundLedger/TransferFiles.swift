@@ -6,10 +6,10 @@ import ProcessSupport
 extension LedgerTransaction {
     /// Returns the transfers with files that are not needed any more:
     ///
-    /// - transfers that are not adopted or awaited, after the grace time
-    /// - delivered transfers
+    /// - transfers that no task has adopted and no process awaits, after the grace time
+    /// - transfers whose ends were delivered to the app
     /// - cancelled transfers with a copy of a body
-    /// - transfers with partial files and copies whose retention time has ended
+    /// - transfers whose partial files or copies have reached their retention time
     package func collectableTransfers(now: Date, limit: Int = 256) throws -> [TransferRecord] {
         let seconds = now.timeIntervalSince1970
         let queries: [(String, StatementArguments)] = [
@@ -33,14 +33,14 @@ extension LedgerTransaction {
         }
     }
 
-    /// Records that the files of a delivered transfer are removed.
+    /// Records that the files of a delivered transfer were removed.
     package func filesWereRemoved(_ transfer: Int64) throws {
         try database.cachedStatement(sql: "UPDATE sessionEvent SET isSettled = 1 WHERE transfer = ? AND deliveredAt IS NOT NULL")
             .execute(arguments: [transfer])
     }
 
-    /// Returns the next time at which a grace time ends. The grace time of a transfer begins when no process awaits the transfer
-    /// any more.
+    /// Returns the next time at which a transfer's grace time ends. The grace time begins when no process awaits the transfer any
+    /// more.
     package func nextCollection(after now: Date) throws -> Date? {
         let seconds = try Double.fetchOne(
             database.cachedStatement(
@@ -62,7 +62,7 @@ extension LedgerTransaction {
         return try Set(names.flatMap { [$0, $0 + PartPlace.suffix, PartPlace.other($0) + PartPlace.suffix] } + noticeFiles())
     }
 
-    /// Returns the places of the partial files of ended downloads with a destination. These partial files are not kept.
+    /// Returns the places of partial files that must be removed: the partial files of ended downloads with a destination.
     package func partsBesideDestinations() throws -> [PartPlace] {
         let rows = try Row.fetchRare(
             database.cachedStatement(
@@ -79,11 +79,11 @@ extension LedgerTransaction {
         }
     }
 
-    /// Deletes the oldest ended transfers beyond the limit, and returns the deleted transfers. The caller removes their files
+    /// Deletes the oldest ended transfers beyond the limit, and returns the deleted transfers. The caller must remove their files
     /// after the commit.
     ///
     /// Transfers that are younger than ``endedTransferAge`` are kept, up to ``mostEndedTransfers``, because the user or an app
-    /// may still read the result. Transfers whose copy is kept for a retry are also kept.
+    /// may still read the result. If the copy of a transfer is kept for a retry, the transfer is also kept.
     package func pruneTransfers(now: Date) throws -> [TransferRecord] {
         let oldest = "SELECT id FROM transfer WHERE finishedAt IS NOT NULL ORDER BY finishedAt DESC, id DESC LIMIT -1 OFFSET"
         let old = try TransferRecord.fetchRare(
@@ -106,8 +106,8 @@ extension LedgerTransaction {
 
 /// The place of a download's partial file.
 ///
-/// A partial file has two alternating names. While the ledger describes the bytes under one name, a new version of the file is
-/// written under the other name.
+/// A partial file has two alternating names. While the ledger describes the bytes in the file with one name, a new version of the
+/// file is written to the file with the other name.
 package struct PartPlace: Sendable, Equatable {
     /// The suffix of a file's name until the file is complete.
     package static let suffix = ".part"
@@ -116,25 +116,26 @@ package struct PartPlace: Sendable, Equatable {
     /// The name of the partial file in the ledger.
     package let name: String
     private let folder: URL
-    /// The final path of the file; `nil` if the file stays in the spool.
+    /// The final path of the file, or `nil` if the file stays in the spool.
     private let destination: URL?
-    /// The destination's folder as the submitting process saw it. `nil` for any folder with this path.
+    /// The identity of the destination's folder in the process that submitted the download. `nil` if any folder with this path is
+    /// accepted.
     package let seenFolder: SeenFolder?
 
     init(name: String, spool: URL, destination: String?, seenFolder: SeenFolder? = nil) {
         (self.name, self.seenFolder) = (name, seenFolder)
-        // Without `isDirectory`, Foundation checks whether a folder exists at the path.
+        // `isDirectory` is given, because otherwise Foundation would check whether the path is a folder.
         self.destination = destination.map { URL(fileURLWithPath: $0, isDirectory: false) }
         folder = self.destination?.deletingLastPathComponent() ?? spool
     }
 
-    /// The partial file, which contains the bytes.
+    /// The URL of the partial file.
     package var url: URL { folder.appendingPathComponent(destination == nil ? name + Self.suffix : name) }
 
-    /// The final place of the complete file.
+    /// The URL of the complete file.
     package var whole: URL { destination ?? folder.appendingPathComponent(name) }
 
-    /// The same place with the other of the two alternating names.
+    /// The same place with the other alternating name.
     package var other: PartPlace {
         PartPlace(
             name: Self.other(name), spool: folder, destination: destination?.path, seenFolder: seenFolder)
@@ -146,6 +147,6 @@ package struct PartPlace: Sendable, Equatable {
         return name.hasSuffix(suffix) ? toggled + suffix : toggled
     }
 
-    /// The length of the longest name whose alternating name is also valid.
+    /// The maximum length of a name in bytes. The alternating name is longer, and must also be a valid file name.
     static let longestName = 255 - mark.utf8.count
 }

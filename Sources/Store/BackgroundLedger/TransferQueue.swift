@@ -4,10 +4,11 @@ import GRDB
 import ProcessSupport
 import TransferMachines
 
-// The agent's queries of the table of transfers. Each query is an index seek, whatever the number of rows. The index is named in
-// queries whose order matters, because the planner has no statistics and would use the index of states and sort all waiting rows.
+// The agent's queries of the table of transfers. Each query uses an index, so its cost does not depend on the number of rows. A
+// query that needs an order names the index. Otherwise SQLite's planner, which has no statistics, would use the index of states
+// and sort all waiting rows.
 extension LedgerTransaction {
-    /// The columns of a queued transfer that are needed to choose the next transfer.
+    /// The values of a queued transfer that are needed to choose the next transfer.
     package struct Candidate: Sendable, Equatable {
         package let id: Int64
         package let host: String
@@ -15,7 +16,8 @@ extension LedgerTransaction {
         let priority: Double
         let needs: TransferNeeds
 
-        /// A row that another program wrote can contain anything. Reading such a row fails, and does not end the process.
+        /// Decodes a row. A row that another program wrote can contain any values, so decoding throws an error instead of
+        /// stopping the process.
         fileprivate init(_ row: Row) throws {
             id = try row.decode(Int64.self, atIndex: 0)
             host = try row.decode(String.self, atIndex: 1)
@@ -25,18 +27,19 @@ extension LedgerTransaction {
         }
     }
 
-    /// The number of rows that are read per class before busy hosts are skipped. The same number of transfers can begin at once.
+    /// The number of rows that are read for each class before busy hosts are skipped. It is equal to the number of transfers that
+    /// can run at the same time.
     private static let candidateDepth = TransferRoom.limit
-    /// The number of pairs of a host and a class that one query reads if all hosts at the front of the queue are busy.
+    /// The number of pairs of a host and a class that one query reads, if all hosts at the beginning of the queue are busy.
     private static let breadth = 64
     /// The maximum number of queries that read pairs of a host and a class.
     private static let pages = 16
 
-    /// Returns the next transfers to begin, sorted by priority and then by age. The needs of these transfers are met, and the
-    /// hosts have fewer attempts than the maximum. Cost: some index seeks, independent of the number of rows.
+    /// Returns the next transfers to begin, sorted by priority and then by age. The conditions of these transfers are met, and
+    /// each host has fewer attempts than the maximum. Cost: some index lookups, independent of the number of rows.
     ///
-    /// - Parameter last: the last host of the previous read. If the queue begins with more busy hosts than one read checks, the
-    ///   next read continues after this host, so that every host gets its turn.
+    /// - Parameter last: the last host of the previous read. The queue may begin with more busy hosts than one read checks. In
+    ///   this case the next read continues after this host, so that every host is checked at some time.
     package func nextTransfers(met: TransferNeeds, room: TransferRoom, behind last: String = "") throws -> [Candidate] {
         guard room.left > 0 else { return [] }
         var mayMiss = false
@@ -45,12 +48,13 @@ extension LedgerTransaction {
             let rows = try candidates(
                 "INDEXED BY transferQueue", "needs = ? ORDER BY priority DESC, id LIMIT ?", [needs.rawValue, Self.candidateDepth])
             pool += rows
-            // If the hosts of some of these rows have no free attempt, rows that were not read may be able to begin.
+            // If some of these rows cannot begin because their hosts are busy, other rows that were not read may be able to
+            // begin.
             mayMiss = mayMiss || rows.count == Self.candidateDepth && Self.choice(from: rows, room).count < room.left
         }
         guard mayMiss else { return Self.choice(from: pool, room) }
-        // One busy host can be at the front with thousands of rows. So the best row of each other host is read, and then more
-        // rows of the chosen hosts.
+        // Thousands of rows of one busy host can be at the beginning of the queue. So the best row of each other host is read,
+        // and then more rows of the chosen hosts.
         let heads = try openHeads(met: met, room: room, behind: last)
         pool += heads
         for winner in Self.choice(from: pool, room) where heads.contains(winner) {
@@ -61,7 +65,7 @@ extension LedgerTransaction {
         return Self.choice(from: pool, room)
     }
 
-    /// Returns the classes that contain a queued transfer. Usually no class contains a queued transfer.
+    /// Returns the given classes that contain a queued transfer.
     private func inhabited(_ classes: [TransferNeeds]) throws -> [TransferNeeds] {
         let queued = "transfer INDEXED BY transferQueue WHERE state = 'queued' AND isSuspended = 0"
         let known = try needs(in: queued)
@@ -71,7 +75,7 @@ extension LedgerTransaction {
     private static func choice(from pool: [Candidate], _ room: TransferRoom) -> [Candidate] {
         var room = room
         var chosen: [Candidate] = []
-        // Ids are remembered, because several reads can find the same transfer.
+        // The ids are stored in a set, because several reads can find the same transfer.
         var seen: Set<Int64> = []
         for candidate in pool.sorted(by: { ($1.priority, $0.id) < ($0.priority, $1.id) })
         where seen.insert(candidate.id).inserted && room.has(candidate.host, limit: candidate.hostLimit) {
@@ -90,7 +94,7 @@ extension LedgerTransaction {
         return try Row.fetchRare(statement, arguments: arguments).map(Candidate.init(_:))
     }
 
-    /// Returns the best transfers of other hosts, page by page, because all transfers of a page may have to wait.
+    /// Returns the best transfers of other hosts. The query runs page by page, because all transfers of a page may have to wait.
     private func openHeads(met: TransferNeeds, room: TransferRoom, behind last: String) throws -> [Candidate] {
         var open: [Candidate] = []
         var (place, hasWrapped) = (last, last.isEmpty)
@@ -108,8 +112,8 @@ extension LedgerTransaction {
         return open
     }
 
-    /// Returns the best transfer of each host and class, host by host. The query steps through the index, whatever the number of
-    /// rows.
+    /// Returns the best transfer of each host and class, host by host. The query steps through the index, so the cost does not
+    /// depend on the number of rows.
     private func heads(behind host: String) throws -> [Candidate] {
         let queued = "transfer INDEXED BY transferHost WHERE state = 'queued' AND isSuspended = 0"
         let statement = try database.cachedStatement(
@@ -127,8 +131,8 @@ extension LedgerTransaction {
         return try Row.fetchRare(statement, arguments: [host, Self.breadth]).map(Candidate.init(_:))
     }
 
-    /// Queues waiting transfers whose time has come. Only a small number of transfers is queued, because more transfers cannot
-    /// begin. Returns the time of the next waiting transfer.
+    /// Queues waiting transfers that are due. The method queues at most `limit` transfers, because more transfers could not
+    /// begin. Returns the due time of the next waiting transfer.
     package func queueDueTransfers(now: Date, limit: Int) throws -> Date? {
         let seconds = now.timeIntervalSince1970
         try database.cachedStatement(
@@ -149,8 +153,8 @@ extension LedgerTransaction {
         return next.map { Date(timeIntervalSince1970: $0) }
     }
 
-    /// Returns the transfers that made no progress for too long or take too long in total, and the time at which the next
-    /// transfer reaches its limit. Complete and verified transfers are not included, because they only have to be renamed.
+    /// Returns the transfers that made no progress for too long, or that take too long in total, and the time at which the next
+    /// transfer reaches its limit. Complete and verified transfers are not included, because their files only have to be renamed.
     ///
     /// - Parameter tried: the transfers that this agent has already tried.
     /// - Returns: the transfers in `due` must fail. The transfers in `untried` are waiting and must be tried first. The number of
@@ -176,7 +180,7 @@ extension LedgerTransaction {
             }
             var later = try first("")
             if let earliest = later, earliest <= seconds {
-                // Thousands of untried transfers must not hide a transfer that was tried.
+                // This second query is necessary, because the limited result may contain only untried transfers.
                 let list = "[" + tried.map(String.init).joined(separator: ",") + "]"
                 let given = try found("id IN (SELECT value FROM json_each(?))", [list])
                 due += given.filter { new in !due.contains { $0.id == new.id } }
@@ -189,7 +193,7 @@ extension LedgerTransaction {
         return (due, untried, next.map { Date(timeIntervalSince1970: $0) })
     }
 
-    /// Ends the wait of each transfer that waits because of one of these error codes.
+    /// Makes each transfer due that waits because of one of these error codes.
     package func retryTransfers(waitingWith codes: [Int], now: Date) throws {
         let marks = codes.map(String.init).joined(separator: ", ")
         try database.run(
@@ -198,7 +202,7 @@ extension LedgerTransaction {
             arguments: [now.timeIntervalSince1970, now.timeIntervalSince1970])
     }
 
-    /// Returns whether a transfer to one of these hosts waits because of an error, or is being retried after an error.
+    /// Returns whether a transfer of one of these hosts waits because of an error, or is being retried after an error.
     package func isAnythingInTrouble(at hosts: [String]) throws -> Bool {
         let marks = hosts.map { _ in "?" }.joined(separator: ", ")
         return try Bool.fetchOne(
@@ -209,12 +213,12 @@ extension LedgerTransaction {
                     """), arguments: StatementArguments(hosts)) ?? false
     }
 
-    /// Corrects the ends of pauses after errors, because the clock was set back. The begin dates that the app set are not
+    /// Corrects the end times of pauses after errors, because the clock was set back. Begin dates that the app set are not
     /// changed.
     ///
     /// - Parameters:
     ///   - setBack: The seconds that the clock was set back.
-    ///   - latest: The latest end of a pause, for pauses of an earlier agent.
+    ///   - latest: The latest permitted end time of a pause. It limits pauses that an earlier agent began.
     package func shortenTransferDelays(by setBack: Double, to latest: Date) throws {
         try database.run(
             sql: """
@@ -223,7 +227,7 @@ extension LedgerTransaction {
                 """, arguments: [setBack, latest.timeIntervalSince1970])
     }
 
-    /// Returns whether a transfer is running, or will run without an action of the user or the app.
+    /// Returns whether a transfer is running, or will run even if the user and the app do nothing.
     package func hasActiveTransfers() throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
@@ -242,10 +246,10 @@ extension LedgerTransaction {
                     sql: "SELECT * FROM transfer WHERE keptUntil IS NOT NULL AND state = 'cancelled' AND isSuspended = 1"))
     }
 
-    /// Returns the uploads into a folder that have begun and are not completed in the ledger.
+    /// Returns the uploads into a folder that have begun and whose result the ledger does not contain.
     ///
-    /// - Parameter part: limits the result to uploads whose names contain this text, without regard to the case of ASCII letters.
-    ///   The result can also contain a few other uploads.
+    /// - Parameter part: limits the result to uploads whose names contain this text, and ignores the case of ASCII letters. The
+    ///   result can contain a few uploads whose names do not contain the text.
     package func uploadsWithOpenAnswer(to url: String, except id: Int64, having part: String = "") throws -> [TransferRecord] {
         try TransferRecord.fetchAll(
             database.cachedStatement(
@@ -255,14 +259,14 @@ extension LedgerTransaction {
                     """), arguments: [Self.folder(url), Self.folder(url) + "/", id, part.lowercased()])
     }
 
-    /// Removes the last slash, because an address with a last slash and the address without it are the same folder.
+    /// Returns the address without a slash at the end, because both forms are the address of the same folder.
     private static func folder(_ url: String) -> String { url.hasSuffix("/") ? String(url.dropLast()) : url }
 
-    /// Returns the addresses of the files that other uploads stored in a folder. The rows of these uploads contain the address of
-    /// the folder without secrets.
+    /// Returns the addresses of the files that other uploads stored in a folder. The address of the folder is compared without
+    /// secrets, because the rows of these uploads contain no secrets.
     ///
-    /// - Parameter beginning: limits the result to names that begin with this text, without regard to the case of ASCII letters;
-    ///   empty for all names.
+    /// - Parameter beginning: a text that limits the result to names that begin with this text, in upper or lower case. An empty
+    ///   text selects all names.
     package func storedUploads(to url: String, except id: Int64, beginning: String = "") throws -> Set<String> {
         let folder = Self.folder(PublicAddress.of(url))
         let lowest = beginning.lowercased()
@@ -276,10 +280,10 @@ extension LedgerTransaction {
                         """), arguments: [folder, folder + "/", id, lowest, lowest + "\u{10FFFF}"]))
     }
 
-    /// Returns an unfinished download to this destination.
+    /// Returns an unfinished download with this destination.
     package func unfinishedTransfer(to destination: String) throws -> TransferRecord? {
         let file = URL(fileURLWithPath: destination, isDirectory: false)
-        // The identity of the folder is also compared, because several paths can lead to one folder.
+        // The identity of the folder is also compared, because several paths can lead to the same folder.
         let folder = SeenFolder(file.deletingLastPathComponent().path)?.text
         return try TransferRecord.fetchOne(
             database.cachedStatement(
@@ -297,7 +301,7 @@ extension LedgerTransaction {
             arguments: [session])
     }
 
-    /// Returns the running and waiting transfers of a session, because an app may need the changes of these transfers.
+    /// Returns the running and waiting transfers of a session, about whose progress an app may have to be notified.
     package func movingTransfers(session: String) throws -> [TransferRecord] {
         try TransferRecord.fetchRare(
             database.cachedStatement(

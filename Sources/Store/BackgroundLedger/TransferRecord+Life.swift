@@ -2,10 +2,10 @@ import Foundation
 import ProcessSupport
 import TransferMachines
 
-// The columns that store the life of a transfer. No other code writes these columns, except statements for transfers that become
-// due, for example ``LedgerTransaction/queueDueTransfers(now:limit:)``.
+// The columns that store the life of a transfer. Apart from this file, only statements for many transfers at once write these
+// columns, for example ``LedgerTransaction/queueDueTransfers(now:limit:)``.
 extension TransferRecord {
-    /// The phase of the transfer, the demand for the transfer, and the data that is kept.
+    /// The life of the transfer as a machine: its phase, whether the user and the app want it to run, and the data that is kept.
     package var life: TransferLife {
         TransferLife(
             phase: phase, wish: wish, kept: kept, isProven: isFinishing,
@@ -14,7 +14,7 @@ extension TransferRecord {
     }
 
     private var phase: TransferLife.Phase {
-        // These times are missing only in damaged rows.
+        // These two times are missing only in damaged rows.
         let due = nextAttemptAt ?? .distantPast
         let end = finishedAt ?? .distantPast
         switch (state, isSuspended) {
@@ -90,19 +90,19 @@ extension TransferRecord {
         TransferLife.Facts(
             isUpload: kind == .upload, mayBeRepeated: mayBeRepeated, mayBeCut: mayBeInterrupted, hasBody: bodyFile != nil,
             hasResumablePart: partial?.isResumable == true, hasAnswer: head != nil,
-            // The token refers only to a partial file. A token is created only if a partial file exists, because this property is
-            // read at every progress.
+            // The token refers to a partial file. A token is created only if a partial file exists, because this property is read
+            // at each report of progress.
             newToken: partial?.isResumable == true ? UUID().uuidString.lowercased() : "")
     }
 
-    /// `true` if sending the request again has no second effect, or if the server can report what it has received.
+    /// `true` if the request can be sent again without a second effect, or if the server can report which bytes it has received.
     package var mayBeRepeated: Bool {
         if let upload, upload.method != .plain { return true }
         return TransferRequest.isIdempotent(method)
     }
 
-    /// `true` if stopping a running transfer does no harm, because it may be repeated and the server can report what it has
-    /// received. `false` for a form.
+    /// `true` if a running transfer can be stopped without harm, because it can be repeated and the server can report which bytes
+    /// it has received. `false` for an upload by a form.
     package var mayBeInterrupted: Bool { mayBeRepeated && (upload?.method.mayBeCut ?? true) }
 
     /// Returns whether the transfer made no progress for longer than its resource timeout.
@@ -110,7 +110,7 @@ extension TransferRecord {
         RetryPolicy.shouldGiveUp(lastProgressAt: lastProgressAt, now: now, resourceTimeout: resourceTimeout)
     }
 
-    /// Returns whether the transfer made no progress for too long, or takes too long in total.
+    /// Returns whether the transfer must fail, because it made no progress for too long or takes too long in total.
     package func isPatienceOver(at now: Date) -> Bool {
         if isIdleForTooLong(at: now) { return true }
         guard let triedSince, let patience else { return false }
@@ -119,7 +119,7 @@ extension TransferRecord {
 
     /// Applies an event to the transfer and updates its properties.
     ///
-    /// - Returns: the actions that remain.
+    /// - Returns: the actions that the caller must perform.
     package mutating func handle(_ event: TransferLife.Event) -> [TransferLife.Command] {
         var life = life
         let commands = life.handle(event, facts)
@@ -129,20 +129,20 @@ extension TransferRecord {
             case .reportEnd, .forgetReport: break
             case .removeFiles:
                 partial = nil
-                // A partial file beside a destination has a random name. This name is kept, so that a later agent can remove the
-                // file if this agent is killed first.
+                // A partial file next to a destination has a random name. The row keeps this name, so that a later agent can
+                // remove the file if this agent is killed before it removes the file.
                 if destination == nil { file = nil }
             case .removeBody: bodyFile = nil
             case .resetCounts:
                 fruitlessAttempts = 0
                 uploadMemory?.creations = 0
             case .forgetSecrets:
-                // The secrets of an app's own request are kept until the transfer is collected, because the app reads the request
-                // when its task ends.
+                // The secrets of an app's own request are kept until the files of the transfer are removed, because the app can
+                // read the request when the task ends.
                 if case .collected = event {
                     forgetSecrets()
                     // The headers of the response may contain cookies and signed addresses. A later task with the same submission
-                    // key receives the response without them.
+                    // key receives the response without headers.
                     head?.headers = []
                 } else if let upload, upload.method != .plain {
                     forgetSecrets()
@@ -154,7 +154,7 @@ extension TransferRecord {
 }
 
 extension TransferRecord {
-    /// Returns whether the event changes the transfer in its current state.
+    /// Returns whether the event would change the transfer in its current state.
     package func isChanged(by event: TransferLife.Event) -> Bool {
         var copy = self
         return !copy.handle(event).isEmpty || copy.life != life
@@ -162,9 +162,9 @@ extension TransferRecord {
 }
 
 extension LedgerTransaction {
-    /// Applies an event to a transfer: updates its row and adds or removes its session event.
+    /// Applies an event to a transfer, updates the transfer's row, and adds or removes the event that reports the transfer's end.
     ///
-    /// - Returns: the actions that remain for the owner of the files.
+    /// - Returns: the actions that the process with the transfer's files must perform.
     @discardableResult
     package func handle(_ event: TransferLife.Event, _ transfer: inout TransferRecord, now: Date) throws -> [TransferLife.Command]
     {
@@ -180,11 +180,11 @@ extension LedgerTransaction {
         return commands
     }
 
-    /// Applies an event to the transfer with this number. Returns `false` if the transfer does not exist, or the event does not
-    /// change it.
+    /// Applies an event to the transfer with this number. Returns `false` if the transfer does not exist, or if the event does
+    /// not change the transfer.
     @discardableResult
     package func handle(_ event: TransferLife.Event, transfer id: Int64, now: Date) throws -> Bool {
-        // An event without an effect is not written, because a write sends a change notification.
+        // If the event has no effect, nothing is written, because a write sends a change notification.
         guard var transfer = try transfer(id), transfer.isChanged(by: event) else { return false }
         try handle(event, &transfer, now: now)
         return true
@@ -192,14 +192,14 @@ extension LedgerTransaction {
 }
 
 extension TransferRecord {
-    /// `true` if the request that creates the file on the server was sent, and its response is not known.
+    /// `true` if the request that creates the file on the server was sent and no response arrived.
     package var mayBeOnServer: Bool {
         guard !state.isTerminal, attempts > 0, let upload, let step = uploadMemory?.step else { return false }
         return upload.method.mayBeOnServer(at: step)
     }
 }
 
-// The files of a transfer: the partial file, the complete file and the queued copy.
+// Functions for the files of a transfer: the partial file, the complete file and the queued copy.
 extension TransferRecord {
     /// Returns the place of the partial file, or `nil` before the first attempt.
     package func partPlace(in spool: URL) -> PartPlace? {
@@ -209,7 +209,7 @@ extension TransferRecord {
 
     private var seenFolder: SeenFolder? { destinationFolder.flatMap(SeenFolder.init(text:)) }
 
-    /// Sets the destination, and records the identity of its folder in this process.
+    /// Sets the destination, and records the identity that the destination's folder has in this process.
     package mutating func setDestination(_ path: String) {
         destination = path
         destinationFolder = SeenFolder(URL(fileURLWithPath: path, isDirectory: false).deletingLastPathComponent().path)?.text
@@ -220,7 +220,7 @@ extension TransferRecord {
         (mayReplace, replacedFile) = (other.mayReplace, other.replacedFile)
     }
 
-    /// Returns whether both files have the same path in the same folder.
+    /// Returns whether both transfers have the same destination: the same path in the same folder.
     package func hasDestination(of other: TransferRecord) -> Bool {
         guard destination.map(PathName.init) == other.destination.map(PathName.init) else { return false }
         guard let seenFolder, let folder = other.seenFolder else { return true }
@@ -236,42 +236,41 @@ extension TransferRecord {
         return partPlace(in: spool)?.whole
     }
 
-    /// Returns the files to remove when the transfer is not needed any more. A file at the destination belongs to the user and is
-    /// not removed.
+    /// Returns the files that must be removed when the transfer is not needed any more. A file at the destination belongs to the
+    /// user and is not included.
     package func remains(in spool: URL) -> [URL] {
         guard let place = partPlace(in: spool) else { return [] }
         return [place.url, place.other.url] + (destination == nil ? [place.whole] : [])
     }
 
-    /// Returns whether a text is a file name without a folder. The agent chooses the names itself, but a damaged row must not
-    /// contain the path of a file outside its folder.
+    /// Returns whether a text is a file name without a folder. The agent chooses the names, but the name in a damaged row could
+    /// lead to a file outside the folder.
     package static func isPlainName(_ name: String) -> Bool {
         !name.isEmpty && !name.utf8.contains(UInt8(ascii: "/")) && name != "." && name != ".."
     }
 
-    /// Chooses the name of the partial file, once. If the download has a destination, the name is hidden and contains the name of
-    /// the destination.
+    /// Chooses the name of the partial file at the first call. If the download has a destination, the file is hidden, and its
+    /// name contains the name of the destination.
     package mutating func nameFile() {
         guard file == nil, let id else { return }
         guard let destination else {
-            // A later attempt uses another name, because the earlier name may belong to the partial file of another transfer by
-            // then.
+            // A later attempt uses another name, because another transfer may already use the earlier name for its partial file.
             file = attemptNumber > 1 ? "transfer-\(id)-\(attemptNumber)" : "transfer-\(id)"
             return
         }
-        // A part of the name is random, because another program or another ledger may use a name that can be guessed.
+        // A part of the name is random, because another program, or an app with another ledger, may use a predictable name.
         let mark = String(UInt32.random(in: .min ... .max), radix: 36)
-        // Without `isDirectory`, Foundation checks whether the path is a folder.
+        // `isDirectory` is given, because otherwise Foundation would check whether the path is a folder.
         let name = URL(fileURLWithPath: destination, isDirectory: false).lastPathComponent
         let full = ".\(name).\(mark)\(PartPlace.suffix)"
         file = full.utf8.count <= PartPlace.longestName ? full : ".download.\(mark)\(PartPlace.suffix)"
     }
 
-    /// Changes the destination, because another file already has its name.
+    /// Changes the destination to a free name, because another file already has the requested name.
     package mutating func claimName(_ free: URL) {
         let taken = destination.map { URL(fileURLWithPath: $0, isDirectory: false).lastPathComponent } ?? ""
         destination = free.path
-        // If the destination was changed before, the note already contains an earlier name.
+        // If the destination was already changed before, the note contains the earlier name, which is replaced.
         if let note, let earlier = note.range(of: "saved as \(taken), as ", options: .backwards) {
             self.note = note.replacingCharacters(in: earlier, with: "saved as \(free.lastPathComponent), as ")
         } else {
@@ -279,10 +278,10 @@ extension TransferRecord {
         }
     }
 
-    /// Records the greatest length of the partial file.
+    /// Records the greatest length that the partial file has reached.
     ///
-    /// Bytes that are received again are not progress. Otherwise a transfer from a server that interrupts every response would
-    /// never fail.
+    /// Bytes that are received a second time do not count as progress. Otherwise a transfer would never fail if the server
+    /// interrupts every response.
     ///
     /// - Returns: `true` if the partial file is longer than before.
     package mutating func recordGreatestLength(_ partial: PartialFile?) -> Bool {
@@ -300,7 +299,7 @@ extension TransferRecord {
     static func isMissing(_ name: String, in spool: URL) -> Bool {
         switch PathStatus.at(spool.appendingPathComponent(name, isDirectory: false).path, followingLinks: false) {
         case .absent: true
-        // Only a regular file can be the copy, because a copy is never a link or a folder.
+        // A link or a folder at the path is not the copy, because a copy is always a regular file.
         case .found(let information): information.st_mode & S_IFMT != S_IFREG
         case .unreadable: false
         }

@@ -6,7 +6,7 @@ package struct TransferTally: Sendable, Equatable {
     package var bytesDone: Int64
     /// The total size of the transfers whose size is known.
     package var bytesTotal: Int64
-    /// The number of transfers that are running, or will run without an action of the user or the app.
+    /// The number of transfers that are running, or that will run even if the user and the app do nothing.
     package var unfinished: Int
     /// The reason why the first waiting transfer waits.
     package var waitingMessage: String?
@@ -18,7 +18,7 @@ package struct TransferTally: Sendable, Equatable {
 }
 
 extension LedgerTransaction {
-    /// Returns the number of transfers in each state. Only uploads and downloads to a destination of the user are counted.
+    /// Returns the number of transfers in each state. Only uploads and downloads with a destination are counted.
     package func countsOfNamedTransfers() throws -> [TransferRecord.State: Int] {
         let rows = try Row.fetchAll(
             database,
@@ -29,14 +29,14 @@ extension LedgerTransaction {
         return Dictionary(uniqueKeysWithValues: pairs)
     }
 
-    /// Returns the number of a session's newest transfer, ended or not.
+    /// Returns the number of a session's newest transfer. The transfer may have ended.
     package func newestTransfer(session: String) throws -> Int64? {
         try Int64.fetchOne(
             database.cachedStatement(sql: "SELECT id FROM transfer WHERE session = ? ORDER BY id DESC LIMIT 1"),
             arguments: [session])
     }
 
-    /// Returns the combined progress of these transfers. The query does not read complete rows, because it runs at every commit
+    /// Returns the combined progress of these transfers. The query reads only a few columns, because it runs at every commit
     /// while progress is shown.
     package func tally(of transfers: [Int64]) throws -> TransferTally {
         let numbers = "[" + transfers.map(String.init).joined(separator: ",") + "]"

@@ -34,7 +34,7 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
 
     package var id: Int64?
     package var session: String
-    /// A hash of session, method, URL, headers and body. Requests with the same key are equal.
+    /// A hash of session, method, URL, headers and body. Requests with equal keys are equal.
     package var key: String
     package var kind: Kind
     package var method: String
@@ -44,16 +44,16 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package var taskIdentifier: Int
     package var taskDescription: String?
     package var upload: UploadOrder?
-    /// The name of the agent's copy of an upload's bytes in the spool.
+    /// The name of the file in the spool that contains the agent's copy of an upload's bytes.
     package var bodyFile: String?
-    /// The name of the partial file and later of the complete file in the spool. If the download has a destination, the name of
-    /// the partial file in the destination's folder.
+    /// The name of the file in the spool that contains the partial download, and later the complete download. If the download has
+    /// a destination, the partial file with this name is in the destination's folder.
     package var file: String?
     package var partial: PartialFile?
     /// The state of the upload machine, as JSON.
     package var uploadState: String?
     package var head: ResponseHead?
-    /// A remark about the progress of the transfer, for example that the transfer was started again, with the reason.
+    /// A remark about the progress of the transfer, for example the reason why the transfer was started again.
     package var note: String?
     package var sha256: String?
     package var sourceSHA256: String?
@@ -70,50 +70,51 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     /// The number of the current attempt. A late result of an earlier attempt has another number.
     package var attemptNumber: Int
     package var maximumBodyBytes: Int64?
-    /// `true` if an event delivers the end of the transfer. Otherwise only waiters receive the end.
+    /// `true` if a task of the app has adopted the transfer, so that an event reports the end. Otherwise only waiters receive the
+    /// end.
     package internal(set) var isAdopted: Bool
-    /// The time after which the transfer is removed if it has no waiter and is not adopted.
+    /// The time after which the transfer is removed if no process awaits it and no task has adopted it.
     package internal(set) var adoptableUntil: Date?
     package var createdAt: Date
     package internal(set) var lastProgressAt: Date
     package internal(set) var nextAttemptAt: Date?
     package internal(set) var finishedAt: Date?
-    /// The maximum time in seconds without data in one attempt.
+    /// The maximum number of seconds without data in one attempt.
     package var idleTimeout: Double
     /// The number of seconds without a new byte after which the transfer fails.
     package var resourceTimeout: Double
-    /// The time of the first try. `nil` if an earlier version queued the transfer without recording this time.
+    /// The time of the first attempt, or `nil` if an earlier version queued the transfer without this time.
     package internal(set) var triedSince: Date?
-    /// The maximum duration in seconds since `triedSince`, independent of the progress. `nil` for no limit.
+    /// The maximum number of seconds after `triedSince`, independent of the progress. `nil` if the duration is not limited.
     package var patience: Double?
     /// `true` if an existing file at the destination is replaced. Otherwise the download gets a numbered name.
     package var mayReplace: Bool
-    /// The `FileIdentity` of the only file that the download is allowed to replace. `nil` for any file.
+    /// The `FileIdentity` of the only file that the download is allowed to replace, or `nil` if any file can be replaced.
     package var replacedFile: String?
-    /// The scheme, host and port of the server, for which the number of connections is limited.
+    /// The scheme, host and port of the server. The number of connections is limited for each value.
     package var host: String
     /// The maximum number of simultaneous attempts at the host.
     package var hostLimit: Int
     /// The priority from 0 to 1. Transfers with a greater priority begin first.
     package var priority: Double
     package var needs: TransferNeeds
-    /// `true` if the app, and not the user, suspended the transfer. In a cancelled transfer, `true` if the agent must still
-    /// release the partial file.
+    /// `true` if the app, and not the user, suspended the transfer. For a cancelled transfer, the value `true` means that the
+    /// agent must still release the partial file.
     package internal(set) var isSuspended: Bool
-    /// `true` if the app is launched for the end of the transfer. Otherwise the end waits until the app runs.
+    /// `true` if the app is launched for the end of the transfer. Otherwise the app receives the end when a process of the app
+    /// runs.
     package var launchesApp: Bool
     /// `true` if the file is complete and verified, and only has to be renamed to the destination.
     package internal(set) var isFinishing: Bool
-    /// The greatest number of bytes that were on the disk. Only more bytes count as progress.
+    /// The greatest number of bytes that were on the disk. Only a greater number counts as progress.
     package var furthest: Int64
-    /// "data" if the task is a data task for the app.
+    /// The text "data" if the app created a data task.
     package var taskKind: String?
-    /// The absolute path of the complete download. `nil` if the file stays in the spool.
+    /// The absolute path of the complete download, or `nil` if the file stays in the spool.
     package var destination: String?
-    /// The `SeenFolder` of the destination's folder. `nil` if an earlier version queued the transfer without recording the
-    /// folder.
+    /// The `SeenFolder` of the destination's folder, or `nil` if an earlier version queued the transfer without this value.
     package internal(set) var destinationFolder: String?
-    /// The hexadecimal digest that the complete file must have.
+    /// The SHA-256 in hexadecimal digits that the complete file must have.
     package var expectedSHA256: String?
     /// The maximum rate in bytes per second.
     package var rateLimit: Int64?
@@ -122,7 +123,7 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     /// The offset at which the last response with status 206 continued.
     package var resumedAt: Int64?
     package var earliestBegin: Date?
-    /// The token with which resume data refers to the partial file.
+    /// The token that resume data contains instead of the path of the partial file.
     package internal(set) var resumeToken: String?
     /// The time until which the partial file or the copy of an ended transfer is kept.
     package internal(set) var keptUntil: Date?
@@ -174,7 +175,7 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
         return (url[..<separator.upperBound] + name).lowercased()
     }
 
-    /// Removes the credentials for the server. SQLite overwrites the bytes in the database file (`secure_delete`).
+    /// Removes the credentials for the server from the row. SQLite overwrites the bytes in the database file (`secure_delete`).
     /// ``Ledger/checkpointLog()`` removes the credentials from the log.
     package mutating func forgetSecrets() {
         upload?.s3?.forgetKeys()
@@ -185,7 +186,7 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
         uploadState = nil
     }
 
-    /// The progress of an upload. `nil` also if the stored value cannot be decoded.
+    /// The progress of an upload, or `nil` if no value is stored or the value cannot be decoded.
     package var uploadMemory: UploadMemory? {
         get { uploadState.flatMap { try? JSONDecoder().decode(UploadMemory.self, from: Data($0.utf8)) } }
         set { uploadState = newValue.flatMap { try? JSONEncoder().encode($0) }.map { String(decoding: $0, as: UTF8.self) } }
@@ -197,8 +198,7 @@ extension TransferRecord: RowCodable {
 }
 
 extension TransferRecord {
-    /// Replaces a header of the request, or removes it if the value is `nil`. Upper and lower case in the name are not
-    /// distinguished.
+    /// Replaces a header of the request, or removes the header if the value is `nil`. The case of letters in the name is ignored.
     package mutating func setHeader(_ name: String, _ value: String?) {
         headers.removeAll { $0.name.lowercased() == name.lowercased() }
         if let value { headers.append(HeaderField(name, value)) }
@@ -206,8 +206,8 @@ extension TransferRecord {
 }
 
 extension LedgerTransaction {
-    /// The number of ended transfers that are kept for `transfers` at any age. Older transfers beyond this number are deleted
-    /// with their files after ``endedTransferAge`` seconds.
+    /// The number of ended transfers that are always kept, so that the command `transfers` can show them. All other ended
+    /// transfers are deleted with their files after ``endedTransferAge`` seconds.
     static let endedTransferLimit = 2_000
     static let endedTransferAge: Double = 30 * 86_400
     /// The maximum number of ended transfers at any age, because the ledger must not grow without limit.
@@ -231,12 +231,12 @@ extension LedgerTransaction {
 
     // MARK: Writing
 
-    /// Writes the agent's values: the progress, the server's response and the next step. ``handle(_:_:now:)`` writes the columns
-    /// of ``TransferRecord/life``.
+    /// Writes the values that only the agent changes: the progress, the server's response and the next step. ``handle(_:_:now:)``
+    /// writes the columns of ``TransferRecord/life``.
     package func record(_ transfer: TransferRecord) throws { try update(transfer) }
 
     /// Writes an awaited transfer that a task of the app adopts, with the values that the app set. If the transfer has already
-    /// ended, its end is delivered unchanged.
+    /// ended, an event that reports the end is added.
     package func adopt(_ transfer: TransferRecord, now: Date) throws {
         try update(transfer)
         if transfer.state.isTerminal { try addEvent(for: transfer, now: now) }
@@ -271,7 +271,7 @@ extension LedgerTransaction {
         try update(transfer)
     }
 
-    /// Records that a server still has an upload.
+    /// Records that a check found an upload on the server.
     ///
     /// - Parameter proof: the new proof that the server has the copy, or `nil` if the proof has not changed.
     package func uploadWasChecked(_ id: Int64, proof: UploadProof?, now: Date) throws {
@@ -286,8 +286,8 @@ extension LedgerTransaction {
             database.cachedStatement(sql: "SELECT * FROM transfer WHERE id = ?"), arguments: [id])
     }
 
-    /// Returns which of the given transfers were stopped while the agent was running them. The query does not read complete rows,
-    /// because it runs in every pass.
+    /// Returns the given transfers that the agent is running and that were stopped by another process. The query reads no
+    /// complete rows, because it runs in every pass.
     package func stoppedTransfers(among running: some Sequence<Int64>) throws -> Set<Int64> {
         let statement = try database.cachedStatement(
             sql: "SELECT EXISTS (SELECT 1 FROM transfer WHERE id = ? AND state = 'running' AND isSuspended = 0)")
@@ -323,11 +323,11 @@ extension LedgerTransaction {
                     """), arguments: [session])
     }
 
-    /// Returns the transfer that a new await with this key joins. The transfer is unfinished, or has ended and can still be
-    /// adopted.
+    /// Returns the transfer that a new await with this key joins. The transfer is unfinished, or it has ended and a task can
+    /// still adopt it.
     ///
-    /// If a transfer has used half of its maximum duration, a new await does not join the transfer. The transfer may soon fail,
-    /// or the response may be old. Requests that must not be sent twice are always joined.
+    /// If half of the maximum duration of a transfer is over, a new await does not join the transfer, because the transfer may
+    /// soon fail, or its response may be old. But if the request must not be sent twice, a new await always joins the transfer.
     package func joinableTransfer(session: String, key: String, now: Date) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
             database.cachedStatement(
@@ -340,8 +340,8 @@ extension LedgerTransaction {
                     """), arguments: [session, key, now.timeIntervalSince1970])
     }
 
-    /// Returns the transfer that a new task with this key adopts. The transfer is not adopted yet, or the process of the task has
-    /// awaited it.
+    /// Returns the transfer that a new task with this key adopts. Either no task has adopted the transfer yet, or the process of
+    /// the task has cancelled an await of the transfer.
     package func adoptableTransfer(session: String, key: String, cancelledAwaits: Set<Int64>, now: Date) throws -> TransferRecord?
     {
         guard let transfer = try joinableTransfer(session: session, key: key, now: now), let id = transfer.id,

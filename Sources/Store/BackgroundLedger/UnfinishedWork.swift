@@ -3,25 +3,27 @@ import GRDB
 
 /// Queries that decide whether an agent is needed.
 extension LedgerTransaction {
-    /// Returns whether the number that the app set was not sent to docks yet.
+    /// Returns whether the number on the app's icon was not sent to docks yet.
     package func isBadgeUntold() throws -> Bool { try (fact(.badge) ?? 0) != (fact(.badgeTold) ?? 0) }
 
     package func hasUnfinishedWork() throws -> Bool {
         if try hasRequests() || !openQuestions().isEmpty || !liveLaunches().isEmpty { return true }
         if try fact(.significantTime) != nil { return true }
         if try hasActiveTransfers() || isBadgeUntold() { return true }
-        // The end of a transfer that a running process receives also counts. If that process is killed, only an agent can deliver
-        // the end.
+        // The end of a transfer also counts if a running process receives it, because after a kill of this process only an agent
+        // can deliver the end.
         if try hasEventsForTheApp() || !undeliveredResponses().isEmpty { return true }
-        // If the sender exits, a notification disappears on some desktops, and the buttons stop working on all desktops.
+        // A notification on the screen also needs an agent. If the agent exits, the notification disappears on some desktops, and
+        // its buttons stop working on all desktops.
         return try hasLiveNotifications()
     }
 
-    /// Returns the unfinished work that needs a running agent now, or `nil` if a start of an agent at a known time is sufficient.
+    /// Returns the kind of unfinished work that needs a running agent now. Returns `nil` if no work needs an agent, or if it is
+    /// sufficient to start an agent at a known time.
     ///
     /// Work that waits for a condition also needs an agent, because only a running agent detects the change of the condition.
     ///
-    /// - Parameter watchesFiles: `true` if the change of a watched file ends the pause after a failed launch.
+    /// - Parameter watchesFiles: `true` if the change of a watched file can end the pause after a failed launch.
     package func needOfAgent(now: Date, watchesFiles: Bool) throws -> AgentNeed? {
         if try !openQuestions().isEmpty { return .question }
         if try !liveLaunches().isEmpty { return .launch }
@@ -38,7 +40,8 @@ extension LedgerTransaction {
         try needOfAgent(now: min(now, absence.until ?? now), watchesFiles: false) != nil
     }
 
-    /// Returns whether a request is due and waits for a condition or its turn. A request of continued processing waits for room.
+    /// Returns whether a request is due and waits for a condition or for another launch. A request of continued processing waits
+    /// until another task ends.
     private func hasRequestsThatNeedAnAgent(now: Date, watchesFiles: Bool) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
@@ -60,7 +63,8 @@ extension LedgerTransaction {
     }
 }
 
-/// The kinds of work that need a running agent, because a later start is not sufficient. `status --json` contains the raw values.
+/// The kinds of work that need a running agent. For such work it is not sufficient to start an agent later. The output of `status
+/// --json` contains the raw values.
 package enum AgentNeed: String, Codable, Sendable, CaseIterable {
     /// A command waits for its response.
     case question
@@ -78,10 +82,10 @@ package enum AgentNeed: String, Codable, Sendable, CaseIterable {
     case request
 }
 
-/// The record of an agent that exited although work is unfinished, because the agent will be started again.
+/// The record of an agent that exited although work is unfinished. systemd will start the agent again.
 package struct AgentAbsence: Codable, Sendable, Equatable {
     package var since: Date
-    /// The latest time of the next start. `nil` if no work becomes due at a known time.
+    /// The latest time of the next start, or `nil` if no work becomes due at a known time.
     package var until: Date?
 
     package init(since: Date, until: Date?) { (self.since, self.until) = (since, until) }

@@ -11,9 +11,10 @@ package struct UploadReceipt: Codable, Sendable, Equatable {
     package var storedAt: Date
     /// The kind of proof that the server has the file.
     package var proof: UploadProof
-    /// The last time at which the server confirmed that it still has the file.
+    /// The time of the last check that found the file on the server. `nil` if the file was not checked after the upload.
     package var checkedAt: Date?
-    /// The reason why the file is not stored as requested. `nil` if the file is stored as requested.
+    /// The reason why the file is not stored as requested, for example under another name. `nil` if the file is stored as
+    /// requested.
     package var remark: String?
 
     package init(
