@@ -1,6 +1,6 @@
 import Foundation
 
-/// The folders of an app's background work: the XDG base directories, with one folder per app id.
+/// The folders of an app's background work. Each app id has its own folder in the XDG base directories.
 package struct AppDirectories: Sendable, Equatable {
     package let appIdentifier: String
     package let configuration: URL
@@ -8,12 +8,12 @@ package struct AppDirectories: Sendable, Equatable {
     package let data: URL
     /// The spool: the folder with queued copies and partial files.
     package let spool: URL
-    /// The runtime folder. `nil` if `XDG_RUNTIME_DIR` is not set, for example in cron and in some ssh sessions.
+    /// The runtime folder, or `nil` if `XDG_RUNTIME_DIR` is not set, for example in cron and in some ssh sessions.
     package let runtime: URL?
-    /// The reason why these folders cannot be used. `nil` if the folders can be used.
+    /// The reason why these folders cannot be used, or `nil` if the folders can be used.
     package let refusal: StoreError?
 
-    /// Creates the paths from environment variables. Relative paths in the variables are ignored, as the XDG specification
+    /// Creates the paths from environment variables. A variable with a relative path is ignored, as the XDG specification
     /// requires.
     package init(appIdentifier: String, environment: [String: String] = ThisProcess.environment) {
         self.appIdentifier = appIdentifier
@@ -39,17 +39,19 @@ package struct AppDirectories: Sendable, Equatable {
 
     private static let variables = ["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"]
 
-    /// Returns the reason why a path cannot be used, or `nil` if the path can be used. A URL can contain only UTF-8, and a line
-    /// of a unit or of a desktop entry cannot contain a line break.
+    /// Returns the reason why a path cannot be used, or `nil` if the path can be used. A path must be UTF-8, because URLs can
+    /// contain only UTF-8. A path must not contain a line break, because it is written to a line of a unit file or a desktop
+    /// entry.
     ///
-    /// Foundation replaces bytes that are not UTF-8 by U+FFFD. The files would then be in another folder than the folder that the
+    /// Foundation replaces bytes that are not UTF-8 by U+FFFD, so the files would be in another folder than the folder that the
     /// user chose.
     private static func fault(in path: String) -> StoreError.FolderFault? {
         if path.unicodeScalars.contains(where: { $0 == "\u{FFFD}" }) { return .notUTF8 }
         return path.unicodeScalars.contains { $0 == "\n" || $0 == "\r" } ? .lineBreak : nil
     }
 
-    /// Returns whether an identifier can be a folder name and part of a unit name: 1 to 64 letters, digits, '.', '-' and '_'.
+    /// Returns whether an identifier can be a folder name and a part of a unit name. Such an identifier consists of 1 to 64
+    /// letters, digits, '.', '-' and '_'.
     package static func isUsable(_ identifier: String) -> Bool {
         (1...64).contains(identifier.utf8.count) && identifier != "." && identifier != ".."
             && identifier.utf8.allSatisfy { byte in
@@ -70,16 +72,16 @@ package struct AppDirectories: Sendable, Equatable {
 
     package var ledger: URL { state.appendingPathComponent("agent.sqlite", isDirectory: false) }
     package var agentLock: URL { state.appendingPathComponent("agent.lock", isDirectory: false) }
-    /// The lock of a process that starts an agent. The agent inherits the lock.
+    /// The lock file that a process locks while it starts an agent. The agent inherits the lock.
     package var agentStart: URL { state.appendingPathComponent("agent.start", isDirectory: false) }
     package var agentLog: URL { state.appendingPathComponent("agent.log", isDirectory: false) }
     /// The file in which each process that uses the ledger locks a byte. See ``ProcessPresence``.
     package var processLock: URL { state.appendingPathComponent("process.lock", isDirectory: false) }
     package var launches: URL { state.appendingPathComponent("launches", isDirectory: true) }
-    /// Returns the path of a file in the spool. Does not access the disk.
+    /// Returns the path of a file in the spool. The method does not access the disk.
     package func spooled(_ name: String) -> URL { spool.appendingPathComponent(name, isDirectory: false) }
 
-    /// The folder with copies of files to upload that belong to no row of the ledger.
+    /// The folder for copies of files to upload that have no row in the ledger.
     package var leftCopies: URL { state.appendingPathComponent("spool-left", isDirectory: true) }
     /// The prefix of the names of copies of files to upload.
     package static let copyPrefix = "upload-"
@@ -87,7 +89,7 @@ package struct AppDirectories: Sendable, Equatable {
     package static let attachmentPrefix = "attachment-"
     /// The time in seconds for which a copy without a row is kept.
     package static let leftCopyRetention: Double = 30 * 86_400
-    /// The lock of the spool. Processes that create files before the rows of these files hold a shared lock. A process that
+    /// The lock file of the spool. A process that creates a file before the file's row holds a shared lock. A process that
     /// removes files without rows holds an exclusive lock.
     package var spoolLock: URL { state.appendingPathComponent("spool.lock", isDirectory: false) }
 
@@ -112,14 +114,14 @@ package struct AppDirectories: Sendable, Equatable {
         }
     }
 
-    /// Creates one folder. The mode is set again, because a umask may deny the user access to the folder.
+    /// Creates one folder. The mode is set again, because the umask may deny the user access to the folder.
     private static func makeOne(_ path: String) -> Bool {
         guard mkdir(path, 0o700) == 0 else { return false }
         chmod(path, 0o700)
         return true
     }
 
-    /// - Parameter url: The requested folder. Errors about the parents of this folder contain the path of this folder.
+    /// - Parameter url: The requested folder. An error about a parent folder also contains the path of the requested folder.
     private static func make(_ path: String, for url: URL) throws(StoreError) {
         if makeOne(path) { return }
         let (number, parent) = (errno, (path as NSString).deletingLastPathComponent)
@@ -129,7 +131,7 @@ package struct AppDirectories: Sendable, Equatable {
             try make(parent, for: url)
             if makeOne(path) { return }
             let number = errno
-            // If another process created the folder first, the folder is checked.
+            // If another process created the folder first, this process checks the folder.
             guard FileFault(number) == .exists else { throw notMade(url, number) }
             try requireFolder(path, for: url)
         case .missing, .noFolder, .notAFile, .unsupported, .impossible, .noRoom, .notAllowed, .unavailable:
@@ -142,7 +144,7 @@ package struct AppDirectories: Sendable, Equatable {
         if stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFDIR { return }
         let number = information.st_mode == 0 ? errno : ENOTDIR
         switch FileFault(number) {
-        // A link with this name has no target.
+        // The path is a link without a target.
         case .missing, .noFolder, .notAFile: throw notMade(url, ENOTDIR)
         case .exists, .unsupported, .impossible, .noRoom, .notAllowed, .unavailable: throw notSeen(url, number)
         }
@@ -156,7 +158,8 @@ package struct AppDirectories: Sendable, Equatable {
         return trouble.isPassing ? trouble : .cannotCreate(path: url.path, reason: String(cString: strerror(number)))
     }
 
-    /// The error for a folder that exists and cannot be accessed. A later try may succeed, because permissions and disks change.
+    /// Returns the error for a folder that exists and cannot be accessed. A later attempt may succeed, because permissions and
+    /// disks can change.
     static func notSeen(_ url: URL, _ number: Int32) -> StoreError {
         .troubled(path: url.path, reason: String(cString: strerror(number)))
     }

@@ -2,7 +2,7 @@ import CLinux
 import Foundation
 import Glibc
 
-/// A detached child process. Only the descriptors of these properties stay open in the child.
+/// A detached child process. Only the descriptors in the properties below stay open in the child.
 package struct ChildProcess: Sendable {
     package var path: String
     package var arguments: [String]
@@ -17,7 +17,7 @@ package struct ChildProcess: Sendable {
     package var inherited: Int32 = -1
     /// `true` if the child gets a new session, so that the child does not end when the terminal is closed.
     package var startsSession = false
-    /// `true` if SIGTERM is blocked until the child is ready for it.
+    /// `true` if the signal SIGTERM is blocked until the child is ready to receive it.
     package var blocksTermination = false
 
     package init(path: String, arguments: [String], environment: [String: String]) {
@@ -33,7 +33,7 @@ package struct ChildProcess: Sendable {
         package var description: String { "\(path) cannot be started: " + String(cString: strerror(code)) }
     }
 
-    /// Starts the child and returns its process number. Cost: about a millisecond, independent of the memory size of this
+    /// Starts the child and returns the child's process number. Cost: about a millisecond, independent of the memory size of this
     /// process.
     package func start() throws(Failure) -> Int32 {
         let argumentStrings = ([path] + arguments).map { strdup($0) }
@@ -67,13 +67,13 @@ package struct ChildProcess: Sendable {
     }
 
     /// Runs the child to its end. The call blocks the thread. Foundation's `Process` is not used, because it waits for every
-    /// process that inherits one of its sockets. In a network namespace without a loopback interface, that wait never ends.
+    /// process that inherits one of its sockets. In a network namespace without a loopback interface, this wait would never end.
     ///
     /// - Parameters:
-    ///   - seconds: the time limit, without the time in which the machine sleeps. After this time the child is killed, but not
-    ///     the processes that the child started.
-    ///   - outputLimit: the maximum number of output bytes that are kept. The call also waits for the end of the output. If a
-    ///     process that the child started keeps the output open, the call waits for this process, up to the same time limit.
+    ///   - seconds: the time limit. The time in which the machine sleeps is not counted. After this time the child is killed, but
+    ///     processes that the child started are not killed.
+    ///   - outputLimit: the maximum number of output bytes that are kept. The call also waits until the output is closed. If a
+    ///     process that the child started keeps the output open, the call waits for this process, up to the time limit.
     package func run(within seconds: Double, outputLimit: Int) throws(Failure) -> End {
         var ends: [Int32] = [-1, -1]
         guard clinux_pipe(&ends) == 0 else { throw Failure(path: path, code: errno) }
@@ -86,14 +86,14 @@ package struct ChildProcess: Sendable {
         let pid = try started.get()
         let output = Self.read(ends[0], limit: outputLimit, until: deadline)
         let wasLate = !Self.hasEnded(pid, by: deadline)
-        // The end of the child was not collected with `wait` yet, so no other process has the process number.
+        // `waitpid` was not called for the child yet, so no other process can have the same process number.
         if wasLate { kill(pid, SIGKILL) }
         return End(code: Self.wait(for: pid), output: output, wasLate: wasLate)
     }
 
     private static func hasEnded(_ pid: Int32, by deadline: SuspendingClock.Instant) -> Bool {
         let descriptor = clinux_pidfd_open(pid)
-        // If this kernel has no pidfd, a child that closed its output in time is assumed to end soon.
+        // If the kernel does not support pidfd, the method assumes that a child that closed its output in time will end soon.
         guard descriptor >= 0 else { return SuspendingClock.now < deadline }
         defer { close(descriptor) }
         return isReadable(descriptor, by: deadline)

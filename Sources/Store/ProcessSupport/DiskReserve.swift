@@ -4,9 +4,9 @@ import Foundation
 /// A file that reserves space on the ledger's disk. The file is removed when the disk is full, so that commands of the user
 /// (cancel, quit) and the end of a large transfer can still be recorded.
 package enum DiskReserve {
-    /// The size of the reserved space in bytes, which is sufficient for many transactions.
+    /// The number of reserved bytes. This space is sufficient for many transactions.
     private static let byteCount: Int64 = 1 << 20
-    /// The space that must be free for other data before the reserve is created.
+    /// The number of bytes that must be free on the disk before the reserve is created.
     private static let wantedRoom: Int64 = 4 << 20
 
     private static func file(_ directories: AppDirectories) -> URL { directories.state.appendingPathComponent("agent.reserve") }

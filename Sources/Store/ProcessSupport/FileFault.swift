@@ -1,7 +1,7 @@
 import Foundation
 
-/// The meaning of a system error number for a file of the spool, of the ledger or of a store. No other code compares error
-/// numbers for these files.
+/// The meaning of a system error number for a file of the spool, the ledger or a store. Only this type compares error numbers for
+/// these files.
 package enum FileFault: Equatable, Sendable {
     /// The file, or a folder above it, does not exist.
     case missing
@@ -16,12 +16,12 @@ package enum FileFault: Equatable, Sendable {
     case impossible
     case noRoom
     case notAllowed
-    /// Any other error, for example a limit of open files, memory, or the disk itself.
+    /// Any other error, for example too many open files, too little memory, or an error of the disk.
     case unavailable
 
     package init(_ number: Int32) {
         switch number {
-        // ESRCH means that the process of an open file in /proc has ended.
+        // For a file in /proc, ESRCH means that the process has ended.
         case ENOENT, ESRCH: self = .missing
         case ENOTDIR: self = .noFolder
         case EISDIR, ELOOP, ENXIO: self = .notAFile
@@ -37,7 +37,7 @@ package enum FileFault: Equatable, Sendable {
     /// Returns whether the call had no effect and can be repeated at once.
     package static func isInterruption(_ number: Int32) -> Bool { number == EINTR || number == EAGAIN }
 
-    /// Repeats a system call if a signal interrupts it. Makes at most 100 calls.
+    /// Repeats a system call if a signal interrupts the call. The function makes at most 100 calls.
     package static func uninterrupted<Result: SignedInteger>(_ call: () -> Result) -> Result {
         for _ in 1..<100 {
             let result = call()
@@ -46,7 +46,7 @@ package enum FileFault: Equatable, Sendable {
         return call()
     }
 
-    /// The system's description of ``noRoom``.
+    /// The system's message for the error ``noRoom``.
     package static let noRoomReason = String(cString: strerror(ENOSPC))
 
     /// `true` if the same operation may succeed later.
@@ -57,14 +57,14 @@ package enum FileFault: Equatable, Sendable {
         }
     }
 
-    /// `true` if the same call may succeed later for a file that is created or renamed. For example, a missing folder above the
-    /// file may exist again when its drive is connected.
+    /// `true` if the creation or the rename of a file may succeed later. For example, a missing folder may exist again when its
+    /// drive is connected.
     package var isPassingForNewFile: Bool { isPassing || isAbsence }
 
     /// `true` if the path does not exist.
     package var isAbsence: Bool { self == .missing || self == .noFolder }
 
-    /// `true` if the same call may succeed later on an open file, because the name and the kind of an open file cannot be the
-    /// cause of the error.
+    /// `true` if the same call on an open file may succeed later. The name and the kind of an open file cannot be the cause of an
+    /// error.
     package var isPassingOnOpenFile: Bool { self != .impossible }
 }

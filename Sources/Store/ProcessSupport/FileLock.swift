@@ -1,23 +1,23 @@
 import CLinux
 import Foundation
 
-/// A lock on a file. The lock is exclusive, except in ``share(_:)``. An open file description owns the lock. The lock ends when
-/// the last process that inherited the descriptor has ended in any way.
+/// A lock on a file. ``share(_:)`` takes a shared lock, and all other methods take an exclusive lock. The lock belongs to the
+/// open file description. The kernel releases the lock when the last process that inherited the descriptor has ended.
 package struct FileLock: ~Copyable {
     package let descriptor: Int32
 
-    /// Takes the lock without waiting. Returns `nil` if another process holds the lock. A child that inherits the descriptor
-    /// keeps the lock.
+    /// Takes the lock without waiting. Returns `nil` if another process holds the lock. A child process that inherits the
+    /// descriptor also holds the lock.
     package static func acquire(_ url: URL) throws(StoreError) -> FileLock? {
         let descriptor = try open(url)
         guard clinux_lock_file(descriptor) == 0 else {
             let number = errno
             close(descriptor)
-            // According to fcntl(2), each of these two error numbers means that another process holds the lock.
+            // According to fcntl(2), both error numbers mean that another process holds the lock.
             if FileFault.isInterruption(number) || FileFault(number) == .notAllowed { return nil }
             throw .notOpened(url.path, number)
         }
-        // The file was moved after it was opened, and another file now has its name.
+        // The lock file was moved after it was opened, and another file now has the name.
         guard isAt(url, descriptor) else {
             close(descriptor)
             return try acquire(url)
@@ -25,7 +25,7 @@ package struct FileLock: ~Copyable {
         return FileLock(descriptor: descriptor)
     }
 
-    /// Takes the lock. Waits until the lock is free, without a limit.
+    /// Takes the lock. The call waits until the lock is free, without a time limit.
     package static func wait(for url: URL) throws(StoreError) -> FileLock { try wait(url, clinux_wait_for_lock) }
 
     /// Takes a shared lock, so that no process can take the lock exclusively. If a process holds the lock exclusively, the call
@@ -37,7 +37,8 @@ package struct FileLock: ~Copyable {
         while true {
             if take(descriptor) == 0 {
                 if isAt(url, descriptor) { return FileLock(descriptor: descriptor) }
-                // The folder was moved or restored after the file was opened. Other processes lock another file with this name.
+                // The folder was moved or restored after the file was opened, so other processes lock another file with this
+                // name. The new file must be locked.
                 close(descriptor)
                 descriptor = try open(url)
                 continue
@@ -50,13 +51,13 @@ package struct FileLock: ~Copyable {
         }
     }
 
-    /// Returns whether the locked file is still at this path. If the locked file was removed or moved, other processes lock
-    /// another file with this name.
+    /// Returns whether the locked file is still at this path. If the file was removed or moved, the lock has no effect, because
+    /// other processes lock another file with this name.
     package func isAt(_ url: URL) -> Bool { Self.isAt(url, descriptor) }
 
     private static func isAt(_ url: URL, _ descriptor: Int32) -> Bool {
         var opened = stat()
-        // The file system does not respond (for example ESTALE of NFS), so the lock is kept.
+        // If the file system does not respond (for example ESTALE of NFS), the lock is kept.
         guard fstat(descriptor, &opened) == 0 else { return true }
         switch PathStatus.at(url.path) {
         case .found(let named): return opened.st_ino == named.st_ino && opened.st_dev == named.st_dev
@@ -66,8 +67,8 @@ package struct FileLock: ~Copyable {
         }
     }
 
-    /// Runs `body` while no other process holds the lock. If the holder makes no progress, `body` runs without the lock, because
-    /// the lock is not necessary for a correct result.
+    /// Takes the lock and runs `body`. If another process holds the lock and makes no progress, `body` runs without the lock,
+    /// because the lock is not necessary for a correct result.
     ///
     /// - Parameters:
     ///   - database: the path of the database that the holders of this lock use.
@@ -80,7 +81,7 @@ package struct FileLock: ~Copyable {
             if isRequired { throw error }
             return try body()
         }
-        // Closing the descriptor releases the lock.
+        // The lock is released when the descriptor is closed.
         defer { close(descriptor) }
         let wait = WriterWait(database: database, lock: url.path)
         var round = 0
@@ -99,19 +100,20 @@ package struct FileLock: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Returns whether a process holds the lock now. The call does not take the lock, because otherwise another process could
-    /// fail to take it at the same moment. If the file is missing, the result is `false`.
+    /// Returns whether a process holds the lock now. The method does not take the lock, because otherwise another process could
+    /// fail to take the lock at the same time. If the file is missing, the result is `false`.
     ///
-    /// - Parameter unknown: The result if the file cannot be opened at the moment.
+    /// - Parameter unknown: The result if the lock file cannot be opened now.
     package static func isHeld(_ url: URL, unknown: Bool = false) -> Bool {
         isLocked(url, unknown: unknown) { clinux_file_is_locked($0) }
     }
 
-    /// - Parameter look: Returns 1 if an open file is locked, 0 if it is not locked, and -1 with `errno` if the state is unknown.
+    /// - Parameter look: A function that returns 1 if an open file is locked, 0 if the file is not locked, and -1 with `errno` if
+    ///   the state is unknown.
     static func isLocked(_ url: URL, unknown: Bool, _ look: (Int32) -> Int32) -> Bool {
         var descriptor = clinux_open(url.path, O_RDWR | O_CLOEXEC, 0)
-        // The file is opened read-only if writing is not allowed, for example on a read-only mount. The state of a lock can be
-        // read without writing.
+        // If the file cannot be opened for writing, for example on a read-only mount, it is opened read-only. This is sufficient
+        // to read the state of the lock.
         if descriptor < 0, FileFault(errno) == .notAllowed { descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC, 0) }
         guard descriptor >= 0 else { return FileFault(errno).isPassing && unknown }
         defer { close(descriptor) }

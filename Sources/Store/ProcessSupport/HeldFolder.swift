@@ -1,22 +1,22 @@
 import CLinux
 import Foundation
 
-/// A folder of this process for files that no other process uses. The folder is removed when this object is released. If the
-/// process was killed, ``removeAbandoned(prefix:in:)`` removes the folder.
+/// A temporary folder for files that only this process uses. The folder is removed when this object is released. If the process
+/// is killed, another process removes the folder with ``removeAbandoned(prefix:in:)``.
 package final class HeldFolder: Sendable {
     package let url: URL
-    /// A descriptor of the folder, which keeps the folder locked.
+    /// The descriptor of the folder. The folder is locked while the descriptor is open.
     private let descriptor: Int32
 
     private static let draft = "."
-    /// The age in seconds after which a folder that still has its first name counts as abandoned.
+    /// The age in seconds after which a folder that still has its temporary name counts as abandoned.
     private static let draftAge = 60.0
 
-    /// The prefix of the names of folders for photos whose location data is removed. The folders are in the spool. Earlier
-    /// versions created these folders next to the spool.
+    /// The name prefix of folders in which location data is removed from photos. The folders are in the spool. Earlier versions
+    /// created these folders next to the spool.
     package static let cleaning = "cleaning-"
 
-    /// Creates the folder. Returns `nil` if it cannot be created.
+    /// Creates the folder. Returns `nil` if the folder cannot be created.
     package init?(prefix: String, in place: URL) {
         let name = prefix + UUID().uuidString
         url = place.appendingPathComponent(name)

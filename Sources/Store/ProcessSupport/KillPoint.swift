@@ -4,8 +4,8 @@ import Glibc
 /// A point in the code at which a test can kill a process without clean-up (SIGKILL), to simulate a power cut.
 ///
 /// With `BACKGROUND_CRASH_AT=name` the agent is killed when it reaches this point the first time. With `name:3` the agent is
-/// killed at the third time, and with `name#12` when transfer 12 reaches the point the first time. `BACKGROUND_APP_CRASH_AT` has
-/// the same effect for processes of the app. Release builds ignore all kill points.
+/// killed when it reaches the point the third time. With `name#12` the agent is killed when transfer 12 reaches the point the
+/// first time. `BACKGROUND_APP_CRASH_AT` has the same effect for processes of the app. Release builds ignore all kill points.
 package enum KillPoint: String, CaseIterable, Sendable {
     // The agent's launches.
     /// The launch is in the ledger, but the process was not started.
@@ -23,13 +23,13 @@ package enum KillPoint: String, CaseIterable, Sendable {
     case transferHead = "agent.transferHead"
     /// The position of the bytes in the file is decided. The file is unchanged.
     case transferPrepared = "agent.transferPrepared"
-    /// The received bytes are synced to the disk. The ledger has not recorded this yet.
+    /// The received bytes are synced to the disk. The ledger has not recorded this step yet.
     case transferSynced = "agent.transferSynced"
-    /// All bytes have arrived and their digest is computed. The ledger has not recorded this yet.
+    /// All bytes have arrived and their digest is computed. The ledger has not recorded this step yet.
     case transferProven = "agent.transferProven"
     /// The ledger has recorded that the file is verified. The file does not have its final name yet.
     case transferPlacing = "agent.transferPlacing"
-    /// The file has its final name. The ledger has not recorded this yet.
+    /// The file has its final name. The ledger has not recorded this step yet.
     case transferPlaced = "agent.transferPlaced"
     /// The end of the attempt is being evaluated.
     case transferEnded = "agent.transferEnded"
@@ -44,7 +44,7 @@ package enum KillPoint: String, CaseIterable, Sendable {
     case uploadAsk = "agent.upload.ask"
     case uploadAppend = "agent.upload.append"
     // The agent's notifications.
-    /// The notification is on the screen. The ledger has not recorded this yet.
+    /// The notification is on the screen. The ledger has not recorded this step yet.
     case noticePresented = "agent.noticePresented"
     // The app's processes.
     /// The transfer is in the ledger. The app has not received the transfer's number.

@@ -1,8 +1,8 @@
 import Foundation
 import Glibc
 
-/// A socket with a name in the file system: a stream for lines of text between two processes of one user, or a socket for
-/// datagrams.
+/// A Unix socket with a name in the file system. The socket is a stream for lines of text between two processes of one user, or a
+/// datagram socket.
 package struct LocalSocket: ~Copyable, Sendable {
     package let descriptor: Int32
 
@@ -12,15 +12,15 @@ package struct LocalSocket: ~Copyable, Sendable {
 
     /// Connects to a socket.
     ///
-    /// - Parameter sendsDatagrams: `true` for datagrams. In this case sending never waits for the receiver.
-    /// - Returns: `nil` if no process listens on the socket.
+    /// - Parameter sendsDatagrams: `true` for a datagram socket. Sending a datagram never waits for the receiver.
+    /// - Returns: the connection, or `nil` if no process listens on the socket.
     package static func connect(to path: String, sendsDatagrams: Bool = false) -> LocalSocket? {
         let kind = sendsDatagrams ? Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) : Int32(SOCK_STREAM.rawValue)
         guard let socket = make(kind), withAddress(path, { Glibc.connect(socket.descriptor, $0, $1) }) == 0 else { return nil }
         return socket
     }
 
-    /// Creates a listening socket. Returns `nil` if the name is taken, or is longer than the maximum (107 bytes).
+    /// Creates a listening socket. Returns `nil` if the path already exists, or is longer than the maximum of 107 bytes.
     package static func listen(at path: String) -> LocalSocket? {
         guard let socket = make(), withAddress(path, { bind(socket.descriptor, $0, $1) }) == 0,
             Glibc.listen(socket.descriptor, 8) == 0
@@ -36,9 +36,9 @@ package struct LocalSocket: ~Copyable, Sendable {
         return LocalSocket(descriptor: made)
     }
 
-    /// Returns whether the other process belongs to the same user.
+    /// Returns whether the process at the other end of the connection belongs to the same user.
     package borrowing func isOwn() -> Bool {
-        // The layout of `struct ucred`, which Glibc does not export to Swift.
+        // The tuple has the memory layout of `struct ucred`, which Glibc does not export to Swift.
         var peer: (process: pid_t, user: uid_t, group: gid_t) = (0, uid_t.max, 0)
         var size = socklen_t(MemoryLayout.size(ofValue: peer))
         return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.user == getuid()
@@ -50,7 +50,7 @@ package struct LocalSocket: ~Copyable, Sendable {
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     }
 
-    /// Ends every call that waits on the socket.
+    /// Shuts the socket down, so that every call that waits on the socket returns.
     package borrowing func shutDown() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     /// Returns the next line without its line break, or `nil` if the connection has ended.

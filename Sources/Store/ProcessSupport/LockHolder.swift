@@ -1,19 +1,19 @@
 import Foundation
 
-/// Finds the process that holds a lock, so that a message can show it. A stopped process delays all other processes, and only the
-/// user can continue or end the stopped process.
+/// Finds the process that holds a lock, so that a message for the user can contain this process. If a stopped process holds a
+/// lock, all other processes have to wait, and only the user can continue or end the stopped process.
 package enum LockHolder {
     /// Returns the process that holds the write lock of a database, or `nil` if no such process is found. Cost: the call examines
     /// the open files of every process of this user, which takes some milliseconds.
     ///
-    /// `/proc/locks` is not used, because this file is read in pieces. If other processes lock and unlock during the read,
-    /// entries between two pieces are missed. `F_GETLK` through another descriptor is not used either, because closing that
-    /// descriptor would release the locks of this process.
+    /// `/proc/locks` is not used, because this file is read in pieces. If other processes lock or unlock files during the read,
+    /// some entries are missed. `F_GETLK` is also not used, because it needs another descriptor, and closing this descriptor
+    /// would release the locks of this process.
     ///
     /// - Parameters:
     ///   - path: the path of a database in write-ahead mode.
-    ///   - known: the process that held the lock before. This process is checked first, because many processes may search at the
-    ///     same time.
+    ///   - known: the process that held the lock before. This process is checked first. This saves time if many processes search
+    ///     at the same time.
     package static func find(database path: String, known: Int32? = nil) -> RunningProcess? {
         let files = [path + "-shm", path].compactMap(File.init)
         guard !files.isEmpty else { return nil }
@@ -22,8 +22,8 @@ package enum LockHolder {
             for descriptor in numbers(in: "/proc/\(pid)/fd") {
                 guard let file = File("/proc/\(pid)/fd/\(descriptor)"), files.contains(file) else { continue }
                 let starts = writeLocks(pid, descriptor)
-                // A process without the write lock is only the second choice. Such a process copies the log into the database,
-                // recovers the database, or closes it last.
+                // A process that holds another lock of the database is only the second choice. Such a process copies the log into
+                // the database, recovers the database, or is the last process that closes the database.
                 if starts.contains(writeLock) { return RunningProcess(pid) }
                 if !starts.isEmpty { other = pid }
             }
@@ -43,7 +43,7 @@ package enum LockHolder {
         return nil
     }
 
-    /// The byte of the side file that a writer locks: "WAL-Index Locks" in SQLite's "WAL-mode File Format".
+    /// The offset of the byte in the index file that a writer locks (see "WAL-Index Locks" in SQLite's "WAL-mode File Format").
     private static let writeLock = "120"
 
     private struct File: Equatable {
@@ -57,7 +57,7 @@ package enum LockHolder {
         }
     }
 
-    /// Returns all processes except this process.
+    /// Returns the numbers of all other processes. The given number is the first element.
     private static func processes(_ first: Int32?) -> [Int32] {
         [first].compactMap(\.self) + numbers(in: "/proc").filter { $0 != first && $0 != getpid() }
     }
@@ -66,7 +66,7 @@ package enum LockHolder {
         ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).compactMap { Int32($0) }
     }
 
-    /// Returns the first bytes of exclusive locks in the file.
+    /// Returns the start offsets of the exclusive locks that a process holds on the file.
     private static func writeLocks(_ pid: Int32, _ descriptor: Int32) -> [String] {
         let text = (try? String(contentsOfFile: "/proc/\(pid)/fdinfo/\(descriptor)", encoding: .utf8)) ?? ""
         // "lock:	1: POSIX  ADVISORY  WRITE 1234 fe:00:5678 120 120".

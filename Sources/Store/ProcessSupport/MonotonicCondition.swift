@@ -1,7 +1,7 @@
 import Foundation
 
-/// A lock with a condition. If the clock is set back, waits with a time limit do not become longer. With `NSCondition` they
-/// become longer.
+/// A lock with a condition variable that uses the monotonic clock. If the wall clock is set back, a wait with a time limit does
+/// not become longer. With `NSCondition`, such a wait becomes longer.
 package final class MonotonicCondition: @unchecked Sendable {  // because threads can share a mutex and a condition
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -28,9 +28,9 @@ package final class MonotonicCondition: @unchecked Sendable {  // because thread
     /// Waits for a signal. The caller holds the lock before and after the call.
     package func wait() { pthread_cond_wait(condition, mutex) }
 
-    /// Waits for a signal until a time. The caller holds the lock.
+    /// Waits for a signal, at most until the given time. The caller holds the lock before and after the call.
     ///
-    /// - Returns: `false` if the time has come.
+    /// - Returns: `false` if no signal arrived before the given time.
     package func wait(until end: SuspendingClock.Instant) -> Bool {
         let left = max(SuspendingClock.now.duration(to: end), .zero).components
         var moment = timespec()

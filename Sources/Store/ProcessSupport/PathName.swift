@@ -1,10 +1,10 @@
 import Foundation
 import Glibc
 
-/// The path of a file or folder. Paths are compared byte by byte, as the system compares them.
+/// The path of a file or folder. Like the system, this type compares paths byte by byte.
 ///
-/// `String` is not used, because a `String` is compared by characters. An "é" of one code point is equal to an "é" of two code
-/// points, but both can be names of different files in one folder.
+/// `String` is not used, because strings are compared by characters. For a string, an "é" of one code point is equal to an "é" of
+/// two code points, but in a folder these can be the names of two different files.
 package struct PathName: Hashable, Comparable, Sendable {
     package let bytes: [UInt8]
 
@@ -16,12 +16,12 @@ package struct PathName: Hashable, Comparable, Sendable {
         PathName(bytes: bytes + (bytes.last == Self.slash ? [] : [Self.slash]) + name)
     }
 
-    /// The path as text. Bytes that are not UTF-8 are replaced.
+    /// The path as text. Bytes that are not UTF-8 are replaced by U+FFFD.
     package var text: String { String(decoding: bytes, as: UTF8.self) }
 
     package static func < (first: PathName, second: PathName) -> Bool { first.bytes.lexicographicallyPrecedes(second.bytes) }
 
-    /// Returns whether this path is the folder or is in the folder. Both paths must contain no links.
+    /// Returns whether this path is the folder or is inside the folder. The two paths must not contain links.
     package func isInside(_ folder: PathName) -> Bool {
         bytes.starts(with: folder.bytes) && (bytes.count == folder.bytes.count || bytes[folder.bytes.count] == Self.slash)
     }
@@ -31,18 +31,18 @@ package struct PathName: Hashable, Comparable, Sendable {
 
     // MARK: Absolute paths
 
-    /// Returns an absolute path of the same file. The path stays relative if the working folder does not exist.
+    /// Returns an absolute path of the same file. If the working folder does not exist, the path is returned unchanged.
     ///
-    /// Foundation is not used, because it removes `..` from the text of a path. For the system, `link/..` is the parent of the
-    /// link's target, so `..` is kept.
+    /// Foundation is not used, because Foundation removes `..` from the text of a path. `..` must be kept, because for the system
+    /// `link/..` is the parent folder of the link's target.
     package static func absolute(_ path: String, in folder: String? = nil) -> String {
         guard path.utf8.first != slash else { return withoutEmptyParts(path) }
         guard let folder = folder ?? workingFolder() else { return path }
         return withoutEmptyParts(folder + "/" + path)
     }
 
-    /// Removes `.` and empty parts inside the path, because they have no effect. At the end of a path, such a part means that the
-    /// path is a folder.
+    /// Removes the component `.` and empty components, because they have no effect. At the end of a path, such a component is
+    /// kept, because it means that the path is a folder.
     private static func withoutEmptyParts(_ path: String) -> String {
         let parts = path.utf8.split(separator: slash, omittingEmptySubsequences: false)
         let isFolder = parts.last.map { $0.isEmpty || $0.elementsEqual(dot) } ?? false
@@ -58,15 +58,15 @@ package struct PathName: Hashable, Comparable, Sendable {
 
     // MARK: Names of one file
 
-    /// Returns the path without links, or `nil` if the path does not exist.
+    /// Returns the path after all links are resolved, or `nil` if the path does not exist.
     package static func resolved(_ path: String) -> PathName? {
         guard let resolved = realpath(path, nil) else { return nil }
         defer { free(resolved) }
         return PathName(bytes: UnsafeBufferPointer(start: resolved, count: strlen(resolved)).map { UInt8(bitPattern: $0) })
     }
 
-    /// Returns the same path for all paths of one entry of a folder, because links can lead to the folder. The entry does not
-    /// have to exist.
+    /// Returns a unique path for an entry of a folder. Several paths can lead to the folder, because a path can contain links.
+    /// The entry does not have to exist.
     package static func canonical(_ path: String) -> PathName {
         let bytes = Array(absolute(path).utf8)
         let end = bytes.lastIndex(of: slash) ?? 0

@@ -1,16 +1,16 @@
 import Foundation
 
-/// The state of a path: whether a file exists there. A temporary error, for example of a file server that restarts, is not
-/// reported as a missing file.
+/// The state of a path, which shows whether a file exists at the path. A temporary error, for example during a restart of a file
+/// server, is not reported as a missing file.
 package enum PathStatus {
     case found(stat)
     case absent
     /// The file system did not provide the state. The value is the error number.
     case unreadable(Int32)
 
-    /// Returns the state of a path. Blocks for up to 0.2 s while the file system reports a temporary error.
+    /// Returns the state of a path. While the file system reports a temporary error, the call blocks the thread for up to 0.2 s.
     ///
-    /// - Parameter followingLinks: `false` to examine a link and not its target.
+    /// - Parameter followingLinks: `false` to examine a link itself and not the link's target.
     package static func at(_ path: String, followingLinks: Bool = true) -> PathStatus {
         var number: Int32 = 0
         for attempt in 0..<attempts {
@@ -25,7 +25,7 @@ package enum PathStatus {
         return .unreadable(number)
     }
 
-    /// The properties of the file. `nil` if the path does not exist, or if the file system did not provide the state.
+    /// The properties of the file, or `nil` if the path does not exist or the file system did not provide the state.
     package var information: stat? {
         if case .found(let information) = self { return information }
         return nil

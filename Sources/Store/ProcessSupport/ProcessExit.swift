@@ -4,14 +4,14 @@ import Synchronization
 
 /// Ends this process without the exit handlers of libraries.
 ///
-/// `exit` would run the exit handlers of libraries while other threads use those libraries. For example, libcrypto's handler
-/// frees data that another thread needs to compute a digest.
+/// The function `exit` would run the exit handlers of libraries while other threads still use these libraries. For example,
+/// libcrypto's handler frees data that another thread needs to compute a digest.
 package enum ProcessExit {
     private static let cleaning = Mutex<[@Sendable () -> Void]>([])
     /// The actions are also registered with `atexit`, because an app may call `exit`, or return from its main function.
     private static let isRegistered = atexit { ProcessExit.clean() } == 0
 
-    /// Registers an action for the end of this process. The latest action runs first.
+    /// Registers an action that runs at the end of this process. The action that was registered last runs first.
     package static func onExit(_ action: @escaping @Sendable () -> Void) {
         _ = isRegistered
         cleaning.withLock { $0.append(action) }
@@ -25,7 +25,7 @@ package enum ProcessExit {
         for action in actions.reversed() { action() }
     }
 
-    /// Ends this process. Runs the registered actions and flushes the output, but runs no exit handlers of libraries.
+    /// Runs the registered actions, flushes the output, and ends this process. The exit handlers of libraries do not run.
     package static func end(_ code: Int32) -> Never {
         clean()
         clinux_flush_output()

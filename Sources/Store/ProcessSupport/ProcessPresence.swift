@@ -2,16 +2,16 @@ import CLinux
 import Foundation
 import Synchronization
 
-/// Shows processes in other PID and time namespaces that this process is running. The number and the start time of this process
-/// have no meaning in other namespaces.
+/// Shows processes in other PID and time namespaces that this process is running. In other namespaces, this process has another
+/// number and another start time.
 ///
 /// The process holds a shared lock on one byte of a file next to the ledger. The offset of the byte is computed from the identity
 /// of the process. The kernel releases the lock when the process ends.
 package final class ProcessPresence: Sendable {
     private let process: ProcessIdentity
     private let directories: AppDirectories
-    /// The descriptor of the lock file, or -1 until the file can be opened and locked. Until then, processes in other namespaces
-    /// treat this process as ended.
+    /// The descriptor of the lock file, or -1 if the file could not be opened and locked yet. In this case, processes in other
+    /// namespaces treat this process as ended.
     private let descriptor = Mutex<Int32>(-1)
 
     package init(of process: ProcessIdentity = .current, in directories: AppDirectories) {
@@ -24,7 +24,7 @@ package final class ProcessPresence: Sendable {
         if held >= 0 { close(held) }
     }
 
-    /// Tries again to take the lock if this failed before. If the lock is held, the call takes little time.
+    /// Tries again to take the lock if an earlier attempt failed. If this process already holds the lock, the call is fast.
     package func show() {
         descriptor.withLock { held in
             guard held < 0 else { return }
@@ -34,7 +34,8 @@ package final class ProcessPresence: Sendable {
         }
     }
 
-    /// Returns whether a process shows that it is running. If this is unknown because of a temporary error, the result is `true`.
+    /// Returns whether a process holds the lock that shows that it is running. If the state is unknown because of a temporary
+    /// error, the result is `true`.
     package static func isShown(by process: ProcessIdentity, in directories: AppDirectories) -> Bool {
         FileLock.isLocked(directories.processLock, unknown: true) { clinux_bytes_are_locked($0, byte(of: process), 1) }
     }
@@ -43,7 +44,8 @@ package final class ProcessPresence: Sendable {
     package static func waitForEnd(of process: ProcessIdentity, in directories: AppDirectories) {
         while process.isAlive(in: directories) {
             let descriptor = open(directories)
-            // A free lock does not mean that a process has ended if the process is visible in /proc.
+            // The lock of a running process can be free. In this case, `isAlive(in:)` finds the process in /proc, and the loop
+            // waits one second.
             let wasLocked = descriptor >= 0 && clinux_bytes_are_locked(descriptor, byte(of: process), 1) > 0
             let hasWaited = wasLocked && clinux_wait_for_byte(descriptor, byte(of: process)) == 0
             if descriptor >= 0 { close(descriptor) }
@@ -55,7 +57,7 @@ package final class ProcessPresence: Sendable {
         clinux_open(directories.processLock.path, O_RDWR | O_CLOEXEC | flags, 0o600)
     }
 
-    /// The offset of the byte, below the largest offset of a lock.
+    /// Returns the offset of the byte. The offset is below the largest offset that a lock can have.
     private static func byte(of process: ProcessIdentity) -> Int64 {
         let number = UInt64(UInt32(bitPattern: process.pid))
         let mixed = (UInt64(bitPattern: process.start) ^ (number << 32)) &* 0x9e37_79b9_7f4a_7c15

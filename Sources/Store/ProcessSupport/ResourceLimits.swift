@@ -1,7 +1,7 @@
 import Glibc
 
-/// The limits that a process inherits from its terminal (`ulimit`). An agent must not keep these limits, because an agent runs
-/// longer than the terminal.
+/// The resource limits that a process inherits from its terminal (`ulimit`). An agent must not keep these limits, because an
+/// agent runs longer than the terminal.
 package enum ResourceLimits {
     /// Raises the limits of file size, processor time and memory, as far as the system permits.
     package static func raise() {
@@ -15,8 +15,8 @@ package enum ResourceLimits {
         }
     }
 
-    /// The limit of this process that is too low for an agent, with the option of `ulimit` that sets it. `nil` if all limits are
-    /// sufficient.
+    /// A text about a limit of this process that is too low for an agent, with the option of `ulimit` that sets the limit. `nil`
+    /// if all limits are sufficient.
     package static var obstacle: String? {
         if let bytes = hardLimit(RLIMIT_FSIZE), bytes < 64 << 20 { return "files are limited to \(bytes) bytes (ulimit -f)" }
         if let count = hardLimit(RLIMIT_NOFILE), count < 25 { return "a process may open only \(count) files (ulimit -n)" }

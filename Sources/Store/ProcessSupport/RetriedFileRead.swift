@@ -4,9 +4,9 @@ import Foundation
 package enum RetriedFileRead {
     package struct Unreadable: Error {}
 
-    /// Returns the content of a file. Blocks for about three seconds if the file exists and cannot be read.
+    /// Returns the content of a file. If the file exists and cannot be read, the call blocks the thread for about three seconds.
     ///
-    /// - Returns: `nil` if the file does not exist.
+    /// - Returns: the content, or `nil` if the file does not exist.
     package static func contents(of url: URL) throws(Unreadable) -> Data? {
         var pause: UInt32 = 10_000
         while true {

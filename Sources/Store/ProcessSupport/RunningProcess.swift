@@ -12,7 +12,8 @@ package struct RunningProcess: CustomStringConvertible {
     /// `true` if a thread of the process is running, or waits for a processor or a disk.
     package var isAtWork: Bool { state.map(Self.atWork.contains) ?? false }
 
-    /// A text such as "process 123 (stormy)". For a stopped process it also contains the command that continues the process.
+    /// A text such as "process 123 (stormy)". For a stopped process, the text also contains the command that continues the
+    /// process.
     package var description: String {
         "process \(pid) (\(name))" + (isStopped ? ", which is stopped (kill -CONT \(pid) continues it)" : "")
     }
@@ -20,7 +21,7 @@ package struct RunningProcess: CustomStringConvertible {
     package init(_ pid: Int32) {
         self.pid = pid
         name = (try? String(contentsOfFile: "/proc/\(pid)/comm", encoding: .utf8))?.trimmingCharacters(in: .newlines) ?? "?"
-        // The first thread often waits for another thread that does the work.
+        // All threads are examined, because the first thread often only waits for another thread that does the work.
         let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task")) ?? []
         state =
             threads.lazy.compactMap { Self.state(at: "/proc/\(pid)/task/\($0)/stat") }.first(where: Self.atWork.contains)
@@ -28,7 +29,7 @@ package struct RunningProcess: CustomStringConvertible {
     }
 
     private static func state(at path: String) -> Character? {
-        // The format is "pid (name) state …", and the name may contain any characters.
+        // The format of the file is "pid (name) state …", and the name may contain any characters.
         guard let status = try? String(contentsOfFile: path, encoding: .utf8), let end = status.lastIndex(of: ")") else {
             return nil
         }

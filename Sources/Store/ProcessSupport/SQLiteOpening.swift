@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
 
-/// The system calls with which SQLite opens and reads files in this process. If SQLite cannot open a file for writing, it opens
-/// the file read-only, and the file stays read-only. The function ``call`` prevents this if the file is writable and the error is
-/// temporary.
+/// The system calls with which SQLite opens and reads files in this process. If SQLite cannot open a file for writing, SQLite
+/// opens the file read-only, and the connection stays read-only. The function ``call`` prevents this if the file is writable and
+/// the error is temporary.
 package enum SQLiteOpening {
     package static let call: @convention(c) (UnsafePointer<CChar>, CInt, CInt) -> CInt = clinux_open_for_sqlite
 
@@ -13,7 +13,7 @@ package enum SQLiteOpening {
     /// The system call with which SQLite reads files in this process.
     package static let readCall: @convention(c) (CInt, UnsafeMutableRawPointer, Int, off_t) -> Int = clinux_pread_for_sqlite
 
-    /// Returns the error number of a read in this thread that failed after the last call of this function, or 0 if no read
+    /// Returns the error number of a read that failed in this thread since the last call of this function, or 0 if no read
     /// failed.
     package static func consumeReadFault() -> Int32 { clinux_sqlite_take_read_fault() }
 }

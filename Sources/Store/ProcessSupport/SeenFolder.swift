@@ -1,21 +1,21 @@
 import CLinux
 import Foundation
 
-/// The identity of a folder in the mount namespace of one process. A process with other mounts, for example in a container or a
-/// service with `PrivateTmp=`, can see another folder under the same path.
+/// The identity of a folder from the view of one process. For a process with other mounts, for example in a container or in a
+/// service with `PrivateTmp=`, the same path can be another folder.
 ///
-/// For processes with the same mounts, only the path is compared. So a file for this folder does not wait if the user replaces
-/// the folder, restores it from a backup, or connects its drive again. But if the drive is not connected, the path is a folder
-/// below the empty mount point.
+/// If two processes have the same mounts, only the path is compared. So a download into this folder does not have to wait if the
+/// user replaces the folder, restores the folder from a backup, or connects the folder's drive again. But if the drive is not
+/// connected, the path is a folder below the empty mount point.
 ///
 /// The identities of the folders are compared only if the mounts differ. In this case a replaced folder is not accepted, because
-/// this process cannot check whether the other process would see the new folder.
+/// this process cannot check whether the path is also the new folder for the other process.
 package struct SeenFolder: Equatable, Sendable {
-    /// The mount namespace and the root folder of the process. `nil` if they are unknown.
+    /// The mount namespace and the root folder of the process, or `nil` if they are unknown.
     let view: String?
     /// The identity of the folder itself.
     let folder: String
-    /// The mount point of the folder's file system. `nil` if the mount point is the root folder, or is unknown.
+    /// The mount point of the folder's file system, or `nil` if the mount point is the root folder or is unknown.
     let mount: String?
 
     init(view: String?, folder: String, mount: String? = nil) { (self.view, self.folder, self.mount) = (view, folder, mount) }
@@ -53,15 +53,15 @@ package struct SeenFolder: Equatable, Sendable {
     /// Returns `true` if the folder at the path is the recorded folder itself, and not another folder with the same path.
     package func isUnchanged(at path: String) -> Bool { Self.identity(path) == folder }
 
-    /// The mount point of the drive that contained the folder, if no drive is mounted there now. Otherwise, and for a process
-    /// with other mounts, `nil`.
+    /// The mount point of the drive that contained the folder, if no drive is mounted at this path now. The value is `nil` if a
+    /// drive is mounted, or if a process with other mounts recorded the folder.
     package var absentMount: String? {
         guard let mount, view != nil, view == Self.ownView else { return nil }
         let point = clinux_mount(mount)
         return point != 0 && point == clinux_mount(mount + "/..") ? mount : nil
     }
 
-    /// - Returns: `nil` for the root folder.
+    /// - Returns: the mount point, or `nil` for the root folder.
     private static func mountPoint(of path: String) -> String? {
         guard let real = realpath(path, nil) else { return nil }
         defer { free(real) }
@@ -81,7 +81,8 @@ package struct SeenFolder: Equatable, Sendable {
         return "\(namespace.st_ino):\(root)"
     }()
 
-    /// The device number can change with each start of the machine, so the time of birth is used if the file system records it.
+    /// Returns the identity of a folder. The device number can change at each start of the machine, so the creation time is used
+    /// if the file system records it.
     private static func identity(_ path: String) -> String? {
         var found = stat()
         guard stat(path, &found) == 0 else { return nil }

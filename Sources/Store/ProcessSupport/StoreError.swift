@@ -1,10 +1,10 @@
 import Foundation
 
-/// An error of the files of a ledger or a store. The message of each case contains the path of the file and what the user has to
-/// do.
+/// An error of the files of a ledger or a store. The message of each case contains the path of the file and a solution for the
+/// user.
 package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     case cannotCreate(path: String, reason: String)
-    /// The folder belongs to another user, or other users have the permission to write to it. Another attempt does not help.
+    /// The folder belongs to another user, or other users can write to the folder. Another attempt would also fail.
     case unsafeFolder(path: String)
     case notADatabase(path: String)
     case newerVersion(path: String)
@@ -14,11 +14,12 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The disk or the limit of open files caused an error. Another attempt may succeed.
     case troubled(path: String, reason: String)
     case failed(path: String, reason: String)
-    /// The ledger or one of its other files was removed or replaced while this process had it open.
+    /// The ledger, the log or the index of the log was removed or replaced while this process had the file open.
     case replaced(path: String)
-    /// A file next to the ledger was removed while the agent had it open. The agent has not saved the content of this file yet.
+    /// The log or the index of the log was removed while the agent had the file open. The agent has not saved the content of this
+    /// file yet.
     case unsaved(path: String)
-    /// The folder in the environment variable cannot be used.
+    /// The folder that an environment variable contains cannot be used.
     case unusableFolder(variable: String, fault: FolderFault)
 
     package enum FolderFault: Sendable {
@@ -37,14 +38,14 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Returns the error for a failed call of inotify or epoll. For too many watches, these calls report the error number of a
-    /// full disk. So an error of these calls is never reported as a full disk.
+    /// Returns the error for a failed call of inotify or epoll. If too many watches exist, these calls report the error number of
+    /// a full disk. For this reason, an error of these calls is never reported as a full disk.
     package static func notWatched(_ path: String, _ number: Int32, _ what: String) -> StoreError {
         let reason = what + String(cString: strerror(number))
         return FileFault(number).isPassing ? .troubled(path: path, reason: reason) : .failed(path: path, reason: reason)
     }
 
-    /// `true` if the error may end after a wait, or after the store is opened again. The store itself is intact.
+    /// `true` if another attempt may succeed after a wait, or after the store is opened again. The store itself is intact.
     package var isPassing: Bool {
         switch self {
         case .busy, .diskFull, .troubled, .replaced, .unsaved: true
@@ -52,8 +53,8 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// `true` if the error may end after some minutes, because permissions can change and a disk can be mounted again. Commands
-    /// report these errors at once.
+    /// `true` if another attempt may succeed after some minutes, because permissions can change and a disk can be mounted again.
+    /// Commands do not wait, but report such an error at once.
     package var mayPass: Bool {
         switch self {
         case .cannotCreate, .readOnly: true
@@ -62,7 +63,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// `true` if the disk may be full. SQLite does not distinguish a used quota from a damaged disk.
+    /// `true` if the disk may be full. SQLite reports the same error for a used quota and for a damaged disk.
     package var mayMeanFullDisk: Bool {
         switch self {
         case .diskFull, .troubled: true

@@ -3,22 +3,22 @@ import Foundation
 
 /// Properties of this process that Foundation caches or reports incompletely.
 package enum ThisProcess {
-    /// The current time zone. The cached value of Foundation is reset first, because a process otherwise keeps its first time
-    /// zone.
+    /// The current time zone. Foundation's cached value is reset first, because otherwise the process would always use its first
+    /// time zone.
     package static var zone: TimeZone {
         NSTimeZone.resetSystemTimeZone()
         return TimeZone.current
     }
 
-    /// The time of the wall clock. In a rehearsal, this is the time of the rehearsal's clock.
+    /// The time of the wall clock, or in a rehearsal, the time of the rehearsal's clock.
     package static var now: Date { Date(timeIntervalSinceNow: RehearsalHome.clockOffset) }
 
-    /// The program and its arguments. `CommandLine.arguments` is not used, because it is empty if a system file cannot be opened
-    /// at that moment. The command would then print its help and exit with code 0.
+    /// The program and its arguments. `CommandLine.arguments` is not used, because this array is empty if a system file cannot be
+    /// opened at that moment. With an empty array, a command would print its help and exit with code 0.
     package static let arguments = list { String(cString: $0) }
 
-    /// The arguments whose bytes are not UTF-8, in the form that they have in ``arguments``. This form contains U+FFFD, so such
-    /// an argument can be the name of another file.
+    /// The arguments whose bytes are not UTF-8, in the same form as in ``arguments``. In this form, U+FFFD replaces the invalid
+    /// bytes, so the argument can be the name of another file.
     package static let unreadableArguments = Set(list { String(validatingCString: $0) == nil ? String(cString: $0) : nil })
 
     private static func list(_ read: (UnsafePointer<CChar>) -> String?) -> [String] {
@@ -36,13 +36,13 @@ package enum ThisProcess {
     /// `true` if the executable was removed or replaced.
     package static var isDeleted: Bool { Self.executable(of: getpid())?.isDeleted ?? false }
 
-    /// The environment variables of this process. A test that runs a command in its own process sets other variables for the
-    /// command.
+    /// The environment variables of this process. If a test runs a command in the test's process, the test sets other variables
+    /// for the command.
     package static var environment: [String: String] { givenEnvironment ?? ProcessInfo.processInfo.environment }
     @TaskLocal package static var givenEnvironment: [String: String]?
 
     /// `true` if a systemd user manager started this process as the main process of a unit. A child process inherits the variable
-    /// with its parent's process number, so the number is compared.
+    /// with the number of the parent process, so the number is compared with the own number.
     package static var isUserManagers: Bool { ProcessInfo.processInfo.environment["SYSTEMD_EXEC_PID"] == "\(getpid())" }
 
     /// Returns the executable of a process, or `nil` if it is unknown.

@@ -1,18 +1,17 @@
 /// Decides how long a process waits while other processes use the same database.
 ///
-/// A process waits for a lock while other processes take and release the lock, or while the database changes. If one process
-/// holds the lock and makes no progress, the wait ends. A longer wait would not help, because the user has to continue or end
-/// that process.
+/// A process waits for a lock as long as other processes take and release the lock, or as long as the database changes. If one
+/// process holds the lock and makes no progress, the wait ends. A longer wait would be useless, because the user has to continue
+/// or end the other process.
 package struct WriterTimeLimit: Sendable {
-    /// The time after which a wait ends in any case. 300 simultaneous commands on two cores need less time, even during other
-    /// work.
+    /// The maximum time of a wait. 300 simultaneous commands on two cores need less time, even if the machine does other work.
     private static let longest = Duration.seconds(900)
-    /// The time without progress after which a wait ends, even if the holder is at work.
+    /// The time without progress after which a wait ends, even if the process that holds the lock is at work.
     private static let longestWithoutMovement = Duration.seconds(60)
-    /// The time without progress after which the holder of the lock is looked up, and the time between two lookups.
+    /// The time without progress after which the process that holds the lock is searched.
     private static let firstLookupDelay = Duration.seconds(2)
     private static let lookupInterval = Duration.seconds(1)
-    /// The time without progress after which waiting ends for a holder that is not at work.
+    /// The time without progress after which a wait ends if the process that holds the lock is not at work.
     private static let longestStillness = Duration.seconds(5)
     /// The time between two checks of the files. Each check costs two system calls.
     private static let fileCheckInterval = Duration.milliseconds(100)
@@ -30,12 +29,13 @@ package struct WriterTimeLimit: Sendable {
         (began, filesCheckedAt, movedAt, self.writes) = (now, now, now, writes)
     }
 
-    /// Returns whether a longer wait can succeed.
+    /// Returns whether to continue the wait, because a longer wait can succeed.
     ///
     /// - Parameters:
-    ///   - writes: returns the current identities of the database files. Each commit changes one of these identities.
-    ///   - holder: finds the process that holds the lock, which takes some milliseconds. The argument is the number of the
-    ///     process that held the lock before.
+    ///   - writes: a closure that returns the current identities of the database files. Each commit changes one of these
+    ///     identities.
+    ///   - holder: a closure that finds the process that holds the lock. A call takes some milliseconds. The argument is the
+    ///     number of the process that held the lock before.
     package mutating func shouldContinue(
         at now: Instant, writes: () -> [FileIdentity?], holder: (Int32?) -> RunningProcess?
     ) -> Bool {
@@ -50,7 +50,7 @@ package struct WriterTimeLimit: Sendable {
         let found = holder(look?.holder)
         if found?.isStopped == true { return false }
         if let look, look.holder != found?.pid {
-            // Another process now holds the lock, which is also progress, although no process has committed.
+            // Another process holds the lock now. This is also progress, although no process has committed.
             (movedAt, self.look) = (now, nil)
             return true
         }

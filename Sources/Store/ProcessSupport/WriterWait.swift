@@ -21,16 +21,16 @@ package final class WriterWait: Sendable {
     /// Sets the maximum wait. `nil` restores the normal limit.
     package func limit(to limit: Duration?) { state.withLock { $0.limit = limit } }
 
-    /// Waits for a moment: 0.1 ms in the first 100 rounds, then 1 ms, then 5 ms from round 1000 on. SQLite's own wait function is
-    /// not used, because that function sleeps longer each time, up to 100 ms. The agent and the app often need the lock at the
-    /// same time, but only for moments. These sleeps would be longer than the other process holds the lock.
+    /// Waits for a short time: 0.1 ms in the first 100 calls for a lock, then 1 ms, and 5 ms from call 1000 on. SQLite's own wait
+    /// function is not used, because it sleeps longer each time, up to 100 ms. The agent and the app often need the lock at the
+    /// same time, but each process holds the lock only for a much shorter time.
     ///
     /// - Parameter round: the number of earlier calls for the same lock.
     /// - Returns: `true` if the caller should try again.
     package func wait(_ round: Int) -> Bool {
         let now = SuspendingClock.now
-        // The limit is measured with the clock and not with the number of rounds. On a busy machine, a pause of one millisecond
-        // can take many milliseconds.
+        // The clock is used for the limit and not the number of calls, because on a busy machine a pause of one millisecond can
+        // take many milliseconds.
         let shouldContinue = state.withLock { state in
             if round == 0 { (state.began, state.patience) = (now, nil) }
             if let limit = state.limit { return state.began.duration(to: now) < limit }
@@ -42,11 +42,12 @@ package final class WriterWait: Sendable {
         return shouldContinue
     }
 
-    /// Returns the pause in microseconds. Hundreds of processes that try every millisecond leave no time for the holder of the
-    /// lock.
+    /// Returns the pause in microseconds. The pause grows, because hundreds of processes that try every millisecond would leave
+    /// no processor time for the process that holds the lock.
     private static func pause(_ round: Int) -> UInt32 { round < 100 ? 100 : round < 1_000 ? 1_000 : 5_000 }
 
-    /// Returns the identities of both files, because SQLite writes commits to the log, and copies the log into the database.
+    /// Returns the identities of the database file and the log, because SQLite writes commits to the log, and copies the log into
+    /// the database file.
     private func writes() -> [FileIdentity?] { [FileIdentity(database), FileIdentity(database + "-wal")] }
 
     private func holder(_ known: Int32?) -> RunningProcess? {
