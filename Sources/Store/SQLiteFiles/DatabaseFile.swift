@@ -4,16 +4,16 @@ import GRDBSQLite
 import Glibc
 import ProcessSupport
 
-/// A SQLite file with a write-ahead log that several processes share. This type inspects and opens the file. The owner of the
-/// file decides about its content.
+/// A SQLite file with a write-ahead log that several processes share. This type inspects and opens the file. Other types (a
+/// ledger or a store) define the tables of the file.
 ///
-/// When the last process closes the file, the empty log and the index are kept. So the file can be opened later, also if no new
-/// file can be created on the disk.
+/// When the last process closes the file, the empty log and the index of the log are kept. So the database can be opened later,
+/// even if no new file can be created on the disk.
 package struct DatabaseFile: Sendable {
     package enum State: Sendable {
         case missing
-        /// Some tables of this version are missing, or the write-ahead log is missing, for example in a copy that was restored
-        /// from an SQL backup.
+        /// Some tables of this version are missing, or the file has no write-ahead log, for example because it was restored from
+        /// an SQL backup.
         case ofAnEarlierVersion
         case current
         case ofANewerVersion
@@ -27,12 +27,12 @@ package struct DatabaseFile: Sendable {
         (self.path, self.migrator) = (path, migrator)
     }
 
-    /// Replaces system calls for every connection of this process, because all connections of a process share SQLite's table of
-    /// system calls.
+    /// Replaces system calls that SQLite uses. The replacement applies to every connection of this process, because all
+    /// connections of a process share SQLite's table of system calls.
     private static let opensFilesAsWanted: Void = {
         guard let system = sqlite3_vfs_find(nil), let replace = system.pointee.xSetSystemCall else { return }
         _ = replace(system, "open", unsafeBitCast(SQLiteOpening.call, to: sqlite3_syscall_ptr.self))
-        // Both names are replaced, because SQLite is built with one of these two functions.
+        // Both names are replaced, because SQLite uses one of these two functions.
         for name in ["pread", "pread64"] {
             _ = replace(system, name, unsafeBitCast(SQLiteOpening.readCall, to: sqlite3_syscall_ptr.self))
         }
@@ -40,13 +40,14 @@ package struct DatabaseFile: Sendable {
 
     // MARK: Making
 
-    /// Creates an empty file that only this user can read, if the path does not exist. SQLite gives the log and its index the
-    /// same permissions.
+    /// If the path does not exist, creates an empty file that only this user can read. SQLite creates the log and the index of
+    /// the log with the same permissions.
     ///
-    /// This method does not open an existing file, because closing the file would release the locks of another connection of this
-    /// process. An existing file is never replaced, also if it cannot be inspected.
+    /// This method does not open an existing file, because closing the file would release the locks of other connections of this
+    /// process. An existing file is never replaced, even if it cannot be inspected.
     ///
-    /// - Throws: ``StoreError`` unless the path is a regular file after the call, for example if it is a link without a target.
+    /// - Throws: ``StoreError`` if the path is not a regular file after the call, for example if the path is a link without a
+    ///   target.
     package func makeIfMissing() throws(StoreError) {
         let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if descriptor >= 0 {
@@ -79,12 +80,12 @@ package struct DatabaseFile: Sendable {
         return try DatabaseQueue(path: path, configuration: configuration)
     }
 
-    /// Discards the last error of a read, which is kept for each thread. Otherwise an error of another file could be reported as
-    /// the reason for an error of this file.
+    /// Discards the last read error of this thread. Otherwise an error of another file could be reported as the reason for an
+    /// error of this file.
     private static func forgetEarlierFault() { _ = SQLiteOpening.consumeReadFault() }
 
-    /// Opens a read-only connection after a check of all pages. The check is necessary because the tables of a file that was
-    /// combined from two files can be read, but their content is wrong.
+    /// Opens a read-only connection and checks all pages. The check is necessary, because a file that was damaged, for example by
+    /// a mixture of two files, can have readable tables with wrong content.
     ///
     /// Cost: all pages are read.
     /// - Throws: `SQLITE_CORRUPT` if the pages are not consistent.
@@ -96,14 +97,14 @@ package struct DatabaseFile: Sendable {
     }
 
     /// Inspects the file before it is opened for writing, because opening for writing changes the file (GRDB writes once to
-    /// create the write-ahead log). A change that another process did not complete is rolled back first, because no connection
-    /// can read the file before that.
+    /// create the write-ahead log). If another process did not complete a change, the change is rolled back first, because
+    /// otherwise no connection could read the file.
     ///
-    /// - Returns: the state, and the closed connection that read it.
+    /// - Returns: the state of the file, and the closed connection with which the state was read.
     private func inspect() throws -> (state: State, closed: DatabaseQueue?) {
         var information = stat()
         guard stat(path, &information) == 0 else {
-            // The file counts as missing only if the path does not exist. A file that cannot be inspected at the moment may still
+            // The file counts as missing only if the path does not exist. If the file cannot be inspected now, it may still
             // exist.
             guard FileFault(errno).isAbsence else {
                 throw DatabaseError(resultCode: .SQLITE_CANTOPEN, message: String(cString: strerror(errno)))
@@ -126,10 +127,10 @@ package struct DatabaseFile: Sendable {
         return (state, look)
     }
 
-    /// A newer version has written the file.
+    /// The error for a file that a newer version has written.
     package struct NewerVersion: Error {}
 
-    /// Inspects the file, and refuses a file of a newer version.
+    /// Inspects the file, and throws an error if a newer version has written the file.
     ///
     /// - Throws: ``NewerVersion``.
     package func inspectKnownVersion() throws -> (state: State, closed: DatabaseQueue?) {
@@ -148,7 +149,8 @@ package struct DatabaseFile: Sendable {
 
     // MARK: Copying
 
-    /// Returns a copy in memory that is migrated to this version, for a file that cannot be written and is only shown.
+    /// Returns a copy of the file in memory. The copy is migrated to this version. Commands that only show data use the copy if
+    /// the file cannot be written.
     ///
     /// - Returns: `nil` if a newer version has written the file.
     package func copyInMemory() throws -> DatabaseQueue? {
@@ -164,7 +166,8 @@ package struct DatabaseFile: Sendable {
             try openToRead().backup(to: copy)
             return copy
         } catch let error as DatabaseError where [.SQLITE_CANTOPEN, .SQLITE_READONLY].contains(error.resultCode) {
-            // The index of the log is missing and cannot be created. If the log is empty, the database file contains all rows.
+            // SQLite cannot open the file, because the index of the log is missing and cannot be created. If the log is empty,
+            // the database file contains all rows and is read directly.
             let log = PathStatus.at(path + "-wal")
             guard log.isAbsent || log.information?.st_size == 0,
                 let content = FileManager.default.contents(atPath: path), content.count >= Self.headerSize
@@ -174,7 +177,7 @@ package struct DatabaseFile: Sendable {
     }
 
     private static let headerSize = 100
-    /// The offsets of the two bytes that show whether the file has a write-ahead log.
+    /// The offsets of the two bytes in the file that show whether the database uses a write-ahead log.
     private static let formatBytes = [18, 19]
 
     private static func inMemory(_ file: Data) throws -> DatabaseQueue {
@@ -197,29 +200,30 @@ package struct DatabaseFile: Sendable {
 
     // MARK: Opening
 
-    /// The settings of every connection with write access: committed data survives a power cut, and deleted data is overwritten.
+    /// The settings of every connection with write access. With these settings, committed data is not lost in a power cut, and
+    /// deleted data is overwritten.
     private static let durability = "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; "
 
     /// Opens the file and migrates it to this version.
     ///
     /// - Parameters:
     ///   - label: the name of the connection's queue.
-    ///   - wait: waits while other processes use the file.
-    ///   - turn: the lock file. A process holds its lock while it creates the tables, because SQLite does not wait for a process
-    ///     that switches the file to write-ahead mode.
+    ///   - wait: the object that waits while other processes use the file.
+    ///   - turn: the lock file. A process locks this file while it creates the tables, because SQLite does not wait for a process
+    ///     that switches the database to write-ahead mode.
     ///   - requiresTurn: `true` to throw if the lock file cannot be opened.
-    ///   - mustWrite: `true` to throw if SQLite opened the file read-only, because the file would stay read-only.
+    ///   - mustWrite: `true` to throw if SQLite opened the file read-only, because the connection would stay read-only.
     ///   - pragmas: additional pragmas.
-    /// - Returns: the connection, and the closed connection of the inspection.
-    /// - Throws: also ``NewerVersion``. In this case the file is unchanged.
+    /// - Returns: the open connection, and the closed connection with which the file was inspected.
+    /// - Throws: ``NewerVersion`` if a newer version has written the file (the file is not changed), or an error of SQLite.
     package func open(
         label: String, wait: WriterWait, turn: URL, requiresTurn: Bool = true, mustWrite: Bool = false, pragmas: String = ""
     ) throws -> (queue: DatabaseQueue, look: DatabaseQueue?) {
         func connect(makesLog: Bool = false) throws -> DatabaseQueue {
             try self.connect(label, wait, mustWrite: mustWrite, makesLog: makesLog, pragmas)
         }
-        // A complete file is opened without the lock, because a stopped process may hold the lock. The inspection fails while
-        // another process creates the tables, and is then repeated with the lock.
+        // A complete file is opened without the lock, because a stopped process may hold the lock. While another process creates
+        // the tables, the inspection fails, and is repeated with the lock.
         if let (state, look) = try? inspect(), state == .current { return (try connect(), look) }
         return try FileLock.whileHolding(turn, besides: path, isRequired: requiresTurn) {
             let (state, look) = try inspectKnownVersion()
@@ -231,7 +235,7 @@ package struct DatabaseFile: Sendable {
         }
     }
 
-    /// - Parameter makesLog: `true` to write to the file, so that SQLite creates a write-ahead log, which is then kept.
+    /// - Parameter makesLog: `true` to write to the file once, so that SQLite creates a write-ahead log.
     private func connect(
         _ label: String, _ wait: WriterWait, mustWrite: Bool, makesLog: Bool, _ pragmas: String
     ) throws -> DatabaseQueue {
@@ -241,8 +245,8 @@ package struct DatabaseFile: Sendable {
         configuration.busyMode = .callback { wait.wait($0) }
         configuration.label = label
         let queue = try DatabaseQueue(path: path, configuration: configuration)
-        // GRDB sets `synchronous` to NORMAL for WAL after `prepareDatabase`. With NORMAL, a commit would survive a crash but not
-        // a power cut.
+        // GRDB sets `synchronous` to NORMAL for WAL after `prepareDatabase`. With NORMAL, a commit would not be lost in a crash,
+        // but could be lost in a power cut.
         try queue.inDatabase { database in
             if mustWrite, sqlite3_db_readonly(database.sqliteConnection, "main") != 0 {
                 throw DatabaseError(resultCode: .SQLITE_READONLY)
@@ -254,11 +258,11 @@ package struct DatabaseFile: Sendable {
     }
 
     /// Opens the file in exclusive mode, without the index of the log, because the index needs disk space. No other connection
-    /// can open the file until this connection is closed. Use this method only for commands, because commands run for a short
-    /// time.
+    /// can open the file until this connection is closed. Use this method only in processes that run for a short time, for
+    /// example commands.
     ///
-    /// - Returns: `nil` if some of this version's tables are missing.
-    /// - Throws: also if another connection has the file open.
+    /// - Returns: the connection, or `nil` if some tables of this version are missing.
+    /// - Throws: an error if another connection has the file open, or if the file cannot be opened.
     package func openAlone(label: String) throws -> DatabaseQueue? {
         var configuration = Configuration()
         configuration.busyMode = .timeout(2)
@@ -274,8 +278,8 @@ package struct DatabaseFile: Sendable {
         return isCurrent ? queue : nil
     }
 
-    /// Keeps the log file after the last connection is closed. SQLite empties the log file at this time, because it contains old
-    /// versions of rows.
+    /// Keeps the log file after the last connection is closed. SQLite empties the log file when the last connection is closed,
+    /// because the log contains old versions of rows.
     private static func makeLogPersistent(_ database: Database) throws {
         try database.execute(sql: "PRAGMA journal_size_limit = 0")
         var isKept: CInt = 1

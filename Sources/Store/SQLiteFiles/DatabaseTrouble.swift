@@ -11,30 +11,30 @@ package enum DatabaseTrouble: Sendable {
     case busy
     /// The disk has no space for bytes or files, or the owner's quota is used up.
     case noRoom
-    /// A temporary error, so another attempt may succeed. A used quota is included if SQLite does not distinguish it from other
-    /// errors.
+    /// A temporary error: another attempt may succeed. A used quota can also be reported as a temporary error, because SQLite
+    /// does not always distinguish it from other errors.
     case passing(reason: String)
     case other(reason: String)
 
     package init(_ error: DatabaseError, path: String) {
         let readFault = SQLiteOpening.consumeReadFault()
         if readFault != 0, [.SQLITE_NOTADB, .SQLITE_CORRUPT].contains(error.resultCode) {
-            // This error is temporary, because SQLite also reports a damaged database if a single read of the disk failed.
+            // If a read of the disk failed, the error is temporary, although SQLite may report a damaged database.
             self = .passing(reason: String(cString: strerror(readFault)))
         } else {
             self.init(error, path: path) { Self.fault(at: path) }
         }
     }
 
-    /// - Parameter fault: returns the error number of the failed call, or `nil` if it is unknown.
+    /// - Parameter fault: a closure that returns the error number of the failed system call, or `nil` if the number is unknown.
     package init(_ error: DatabaseError, path: String, fault: () -> Int32?) {
         let reason = error.message ?? "\(error.resultCode)"
         self =
             switch error.resultCode {
             case .SQLITE_NOTADB, .SQLITE_CORRUPT: .damaged
-            // Without free inodes, the log or its index could not be created.
+            // If the disk has no free inodes, SQLite could not create the log or the index of the log.
             case .SQLITE_CANTOPEN where DiskSpace.hasNoFreeInodes(at: path): .noRoom
-            // An unknown error may be temporary.
+            // If the error number is unknown, the error may be temporary.
             case .SQLITE_CANTOPEN: fault().map(Self.init(openingFailedWith:)) ?? .passing(reason: reason)
             case .SQLITE_READONLY, .SQLITE_PERM: .notWritable
             case .SQLITE_BUSY, .SQLITE_LOCKED: .busy
@@ -56,8 +56,8 @@ package enum DatabaseTrouble: Sendable {
             }
     }
 
-    /// Returns the error number of the failed opening of a file, because SQLite does not report this number. This function does
-    /// not open the file, because closing it would release the locks of other connections of this process.
+    /// Returns the error number of a failed `open`, because SQLite does not report this number. The function does not open the
+    /// file again, because closing the file would release the locks of other connections of this process.
     private static func fault(at path: String) -> Int32? {
         let number = SQLiteOpening.fault
         if number != 0 { return number }

@@ -2,10 +2,12 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// A second name (hard link) for the file of a finished download, while the end of the download is reported to an app.
+/// A second name (hard link) for the file of a finished download. The second name exists while the end of the download is
+/// reported to the app.
 ///
-/// The app may move the file, but it moves only the second name. So if the app is killed before the ledger has recorded the
-/// report, the end is reported again with the same file. On a file system without hard links, the app receives the file itself.
+/// If the app moves the file, the app moves only the second name. If the app is killed before the ledger has recorded the report,
+/// the end can therefore be reported again with the same file. On a file system without hard links, the app receives the original
+/// file.
 package struct DeliveredFile {
     package let url: URL
     private let name: SpoolCopy?
@@ -18,6 +20,6 @@ package struct DeliveredFile {
         }
     }
 
-    /// Removes the second name after the report, if the app did not move it.
+    /// Removes the second name after the report. If the app has moved the file, the method does nothing.
     package func end() { name?.discard() }
 }

@@ -4,7 +4,7 @@ import Foundation
 import ProcessSupport
 import TransferMachines
 
-/// Computes the digests with which sent and received bytes are compared. This type uses libcrypto.
+/// Computes digests, which show whether sent and received bytes are equal. This type uses libcrypto.
 package enum FileDigest {
     /// Returns the SHA-256 in hex and the size of a file. The file is read in pieces, so the memory use is constant.
     package static func sha256(of url: URL) throws(Snapshot.Failure) -> (digest: String, byteCount: Int64) {
@@ -28,12 +28,12 @@ package enum FileDigest {
         return digest.hex
     }
 
-    /// Returns the SHA-1 of a file in hex, for protocols that identify a file by its SHA-1. The result is empty if the file
-    /// cannot be read.
+    /// Returns the SHA-1 of a file in hex, for protocols that identify a file by its SHA-1. If the file cannot be read, the
+    /// result is empty.
     package static func sha1(of url: URL) -> String { Hex.text(Data(digest(of: url, .sha1))) }
 
-    /// Returns the SHA-1 of data, for protocols in which the digest proves that the data was read. The digest does not protect a
-    /// secret.
+    /// Returns the SHA-1 of data, for protocols in which the digest proves that the receiver has read the data. SHA-1 is
+    /// sufficient, because the digest does not protect a secret.
     package static func sha1(of data: Data) -> Data {
         var digest = RunningDigest(.sha1)
         data.withUnsafeBytes { digest.update($0) }
@@ -55,7 +55,8 @@ package enum FileDigest {
         var information = stat()
         guard fstat(descriptor, &information) == 0 else { throw .unreadable(path, reason: String(cString: strerror(errno))) }
         let size = Int(information.st_size)
-        // The buffer of a small file is one byte longer than the file, so the second read already returns 0 bytes.
+        // The buffer for a small file is one byte longer than the file. So the first read returns the complete file, and the
+        // second read returns 0 bytes.
         var buffer = [UInt8](repeating: 0, count: min(1 << 18, max(0, size) + 1))
         var offset: off_t = 0
         while true {
@@ -94,10 +95,10 @@ package struct CryptoHashing: MessageHashing {
     }
 }
 
-/// A digest that is computed while bytes arrive. The type is a value type, so a copy continues independently.
+/// A digest that is computed while bytes arrive. The type is a value type: a copy and the original can continue independently.
 package struct RunningDigest: Sendable {
-    /// Prepares libcrypto without its exit handler, which frees state that other threads use: an app may call `exit` at any
-    /// moment.
+    /// Initializes libcrypto without its exit handler, because an app may call `exit` at any time, and the handler would free
+    /// data that other threads use.
     fileprivate static let isPrepared = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil) == 1
 
     enum Algorithm {
@@ -120,7 +121,7 @@ package struct RunningDigest: Sendable {
 
     init(_ algorithm: Algorithm) { context = Context(algorithm) }
 
-    /// Creates a digest with an algorithm that a server announces or the user requests.
+    /// Creates a digest with an algorithm that a server or the user requires.
     package init(_ algorithm: RequiredDigest.Algorithm) {
         switch algorithm {
         case .sha256: self.init(Algorithm.sha256)
@@ -134,7 +135,7 @@ package struct RunningDigest: Sendable {
         context.update(bytes)
     }
 
-    /// Adds the bytes of a hole in a file.
+    /// Adds zero bytes, for a hole in a sparse file.
     mutating func update(zeros count: Int) {
         guard count > 0 else { return }
         let zeros = [UInt8](repeating: 0, count: min(count, 1 << 18))
@@ -145,15 +146,16 @@ package struct RunningDigest: Sendable {
         }
     }
 
-    /// The digest of the bytes that were added. The digest is empty if the system's libcrypto does not support the algorithm (MD5
-    /// and SHA-1 in FIPS mode).
+    /// The digest of the bytes that were added. The digest is empty if the system's libcrypto does not support the algorithm, for
+    /// example MD5 or SHA-1 in FIPS mode.
     package var bytes: [UInt8] { Context(copyOf: context).finish() }
 
     /// The digest of the bytes that were added, in hex.
     package var hex: String { Hex.text(Data(bytes)) }
 
     /// libcrypto's state of one digest.
-    // Unchecked because the owner changes the state only if it has the only reference; a shared state is only copied.
+    // Sendable is unchecked, because the owner changes the state only if it has the only reference. A shared state is only
+    // copied.
     private final class Context: @unchecked Sendable {
         private let state: OpaquePointer
         private let isKnown: Bool

@@ -3,9 +3,9 @@ import CLinux
 import Foundation
 import TransferMachines
 
-/// The agent's copy of a file. The copy is made when the file is queued, so later changes of the original have no effect. Until
-/// ``keep()``, the copy belongs to the process that made it. No agent removes such a copy, and the copy is removed when the last
-/// reference is released.
+/// The agent's copy of a file. The file is copied when it is queued, so later changes of the original have no effect. Until
+/// ``keep()`` is called, the copy belongs to the process that created it. In this time no agent removes the copy, and the copy is
+/// removed when the last reference is released.
 package struct Snapshot: Sendable {
     private let copy: SpoolCopy
     package let byteCount: Int64
@@ -21,10 +21,10 @@ package struct Snapshot: Sendable {
     /// The name of the copy in the spool.
     package var name: String { copy.name }
 
-    /// Gives the copy to the agent. Call this method after a row with the name of the copy was committed.
+    /// Passes the ownership of the copy to the agent. Call this method after a row with the name of the copy was committed.
     package func keep() { copy.keep() }
 
-    /// Removes the copy, because it will not be sent. Has no effect after ``keep()``.
+    /// Removes the copy, because it will not be sent. After ``keep()``, the method has no effect.
     package func discard() { copy.discard() }
 
     /// The reasons why a file cannot be queued.
@@ -50,13 +50,14 @@ package struct Snapshot: Sendable {
         }
     }
 
-    /// Copies `source` into the spool, syncs the copy to the disk, and hashes it. The copy shares the blocks of the original if
-    /// the file system supports this. Holes of a sparse file are kept.
+    /// Copies `source` into the spool, syncs the copy to the disk, and hashes it. If the file system supports this, the copy
+    /// shares the disk blocks of the original. Holes of a sparse file are kept.
     ///
     /// - Parameters:
-    ///   - preparing: changes the copy before it is hashed, or replaces it by another file. Returns whether the copy was changed.
-    ///   - checking: checks the descriptor of the file before it is copied.
-    /// - Throws: ``Failure``, or an error of the closures. In this case the copy is removed.
+    ///   - preparing: a closure that can change the copy before the copy is hashed, or replace the copy by another file. The
+    ///     closure returns whether the copy was changed.
+    ///   - checking: a closure that checks the descriptor of the file before the file is copied.
+    /// - Throws: ``Failure``, or an error of the closures. After an error, no copy is left.
     package static func make(
         of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false, preparing: (URL) throws -> Bool,
         checking: (Int32) throws -> Void = { _ in }
@@ -66,7 +67,7 @@ package struct Snapshot: Sendable {
         try checking(input)
         let original = try make(of: input, source.path, in: directories, allowsEmpty: allowsEmpty)
         let copy = original.copy
-        // Most copies are not changed. In this case the file is not read again.
+        // Most copies are not changed. An unchanged copy is not read again.
         guard try preparing(URL(fileURLWithPath: copy.path)) else { return original }
         let descriptor = clinux_open(copy.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0)
         guard descriptor >= 0 else {
@@ -76,7 +77,7 @@ package struct Snapshot: Sendable {
         defer { close(descriptor) }
         let (digest, count) = try FileDigest.sha256(ofOpenFile: descriptor, path: copy.path)
         guard digest != original.sha256 else { return original }
-        // The mode is set again, because a file that replaced the copy may have wider permissions than the copy.
+        // The mode is set again, because a file that replaced the copy may have other permissions.
         guard fchmod(descriptor, 0o600) == 0, fsync(descriptor) == 0 else {
             throw cannotWrite(errno, copy.path, in: directories)
         }
@@ -85,8 +86,8 @@ package struct Snapshot: Sendable {
         return changed
     }
 
-    /// Copies `source` into the spool, syncs the copy to the disk, and hashes it. The copy shares the blocks of the original if
-    /// the file system supports this.
+    /// Copies `source` into the spool, syncs the copy to the disk, and hashes it. If the file system supports this, the copy
+    /// shares the disk blocks of the original.
     ///
     /// - Parameter prefix: the prefix of the copy's name.
     package static func make(
@@ -98,7 +99,7 @@ package struct Snapshot: Sendable {
         return try make(of: input, source.path, in: directories, allowsEmpty: allowsEmpty, prefix: prefix)
     }
 
-    /// Opens a file in non-blocking mode, because opening a named pipe must not block.
+    /// Opens a file in non-blocking mode, because the opening of a named pipe would block otherwise.
     private static func open(_ path: String) throws(Failure) -> Int32 {
         let input = clinux_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0)
         guard input >= 0 else {
@@ -126,8 +127,8 @@ package struct Snapshot: Sendable {
             guard isSame(before.st_mtim, after.st_mtim), before.st_size == after.st_size, count == Int64(after.st_size) else {
                 throw .changedWhileRead(path)
             }
-            // A new name or new permissions also change this time. A program that writes to the file and resets its modification
-            // time changes it as well.
+            // The time of the last status change (`st_ctim`) also changes if the file gets a new name or new permissions, so the
+            // content is compared. A program that writes to the file and resets the modification time also changes `st_ctim`.
             if !isSame(before.st_ctim, after.st_ctim), try FileDigest.sha256(ofOpenFile: input, path: path).digest != digest {
                 throw .changedWhileRead(path)
             }
@@ -148,8 +149,8 @@ package struct Snapshot: Sendable {
         }
     }
 
-    /// Creates a new file of this process in the spool, which `body` fills. If the file system supports unnamed files, the file
-    /// has no name before it is complete, so a process that is killed leaves nothing.
+    /// Creates a new file of this process in the spool, and calls `body` to write its content. If the file system supports
+    /// unnamed files, the file gets its name only when it is complete, so a killed process leaves no file.
     private static func make(
         _ prefix: String, in directories: AppDirectories,
         _ body: (_ copy: SpoolCopy, _ descriptor: Int32) throws(Failure) -> Snapshot
@@ -167,7 +168,7 @@ package struct Snapshot: Sendable {
         }
         defer { close(descriptor) }
         let snapshot = try body(copy, descriptor)
-        // The file is synced after it has its name, so that the name also survives a power cut.
+        // The file is synced after it has its name, so that the name is not lost in a power cut.
         guard !isUnnamed || clinux_name_file(descriptor, copy.path) == 0, fsync(descriptor) == 0 else {
             throw cannotWrite(errno, copy.path, in: directories)
         }
@@ -186,14 +187,14 @@ package struct Snapshot: Sendable {
         return information
     }
 
-    /// Copies a file and hashes it at the same time, because it is read once.
+    /// Copies a file and hashes it at the same time, so that the file is read only once.
     private static func copyBytes(
         of information: stat, from input: Int32, _ inputPath: String, to output: Int32, _ outputPath: String,
         in directories: AppDirectories
     ) throws(Failure) -> (digest: String, byteCount: Int64) {
         var digest = RunningDigest()
         let size = information.st_size
-        // The holes of a sparse file need no space.
+        // The holes of a sparse file need no disk space.
         let needed = min(Int64(size), Int64(clamping: information.st_blocks) * 512)
         guard needed <= DiskSpace.free(on: output) ?? .max else { throw .noSpace(directories.spool.path) }
         var buffer = [UInt8](repeating: 0, count: min(1 << 18, max(1, size)))
@@ -203,7 +204,7 @@ package struct Snapshot: Sendable {
             let hole = clinux_next_hole(input, offset, size)
             while offset < hole {
                 let count = FileFault.uninterrupted { pread(input, &buffer, min(buffer.count, Int(hole - offset)), offset) }
-                // The original became shorter while it was copied. The caller detects this.
+                // If the original became shorter while it was copied, the caller detects the change.
                 if count == 0 { return (digest.hex, Int64(offset)) }
                 guard count > 0 else { throw .unreadable(inputPath, reason: String(cString: strerror(errno))) }
                 var written = 0
@@ -230,7 +231,7 @@ package struct Snapshot: Sendable {
     /// Returns the failure for an error number of a write.
     ///
     /// - Parameters:
-    ///   - number: the value of `errno`, which is read before the path is computed, because the computation may change `errno`.
+    ///   - number: the value of `errno`. It is passed first, because the computation of the path may change `errno`.
     ///   - path: the path of the copy.
     private static func cannotWrite(
         _ number: Int32, _ path: @autoclosure () -> String, in directories: AppDirectories

@@ -2,8 +2,8 @@ import ProcessSupport
 import Foundation
 import Synchronization
 
-/// A file that this process created in the spool. Until a row contains its name, the file belongs to this process. If the last
-/// reference is released before that, the file is removed.
+/// A file that this process created in the spool. The file belongs to this process until a row of the ledger contains its name.
+/// If the last reference is released before this, the file is removed.
 final class SpoolCopy: Sendable {
     let name: String
     private let directories: AppDirectories
@@ -17,10 +17,10 @@ final class SpoolCopy: Sendable {
 
     var path: String { directories.spooled(name).path }
 
-    /// Gives the file to the agent, because a durable row has its name.
+    /// Passes the ownership of the file to the agent, because a durable row contains the file's name.
     func keep() { if giveUp() { SpoolClaims.shared.end(name, in: directories) } }
 
-    /// Removes the file, because no row will have its name. This call has no effect after ``keep()``.
+    /// Removes the file, because no row will contain its name. After ``keep()``, this call has no effect.
     func discard() {
         guard giveUp() else { return }
         unlink(path)
@@ -38,8 +38,8 @@ final class SpoolCopy: Sendable {
 }
 
 /// The files of this process in the spool that have no row yet. While such files exist, the process holds a shared lock. The
-/// agent removes files without a row only if no process holds the lock. The age of a file is not used, because the clock may be
-/// changed, and because the cleaning of many photos may take longer than any limit.
+/// agent removes files without a row only if no process holds the lock. The age of a file is not used for this decision, because
+/// the clock may be changed, and because removing the locations from many photos may take a very long time.
 private final class SpoolClaims: Sendable {
     static let shared = SpoolClaims()
 
@@ -50,7 +50,7 @@ private final class SpoolClaims: Sendable {
         init(_ lock: consuming FileLock) { self.lock = lock }
     }
 
-    /// The claims, by the path of the spool's lock. A process usually has one spool, but tests have many.
+    /// The claims, by the path of the spool's lock file. A process usually has one spool, but a test process has many.
     private let claims = Mutex<[String: Claim]>([:])
 
     func begin(_ name: String, in directories: AppDirectories) throws(StoreError) {

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A file that a user manager reads for the service of an app: the service's own file, or a drop-in file.
+/// A unit file that a user manager reads for the service of an app: the file of the service, or a drop-in file.
 struct ServiceText {
     private struct Setting {
         let name: String
@@ -15,7 +15,7 @@ struct ServiceText {
             self.line = line
         }
 
-        /// The path that a condition of the service requires; `nil` for any other setting.
+        /// The path that a condition of the service requires, or `nil` for any other setting.
         var neededPath: String? {
             name == "ConditionPathExists" && value.hasPrefix("/") ? value.replacingOccurrences(of: "%%", with: "%") : nil
         }
@@ -31,13 +31,13 @@ struct ServiceText {
         self.isAdded = isAdded
     }
 
-    /// The path that a condition requires and that is missing.
+    /// The first missing path that a condition of the service requires.
     var missingPath: String? { settings.lazy.compactMap(\.neededPath).first { access($0, F_OK) != 0 } }
 
-    /// The first line that prevents the start of the program, or may prevent the start. `nil` if no line prevents the start.
+    /// The first line that prevents, or may prevent, the start of the program. `nil` if no line prevents the start.
     ///
-    /// A condition that an existing file meets is accepted. For any other condition it is unknown whether the condition will be
-    /// met at a later time.
+    /// A condition on a path is accepted if the path exists. For all other conditions it is unknown whether they will be met at a
+    /// later time.
     var obstacle: String? {
         settings.first { setting in
             if isAdded, setting.name == "ExecStart" { return true }

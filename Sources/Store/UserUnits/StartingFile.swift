@@ -2,10 +2,10 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// Functions for files with which the user's session starts programs: units and autostart entries.
+/// Functions for the files from which the user's session starts programs: units and autostart entries.
 package enum StartingFile {
-    /// Returns the environment variables that set the folders of the app. These variables are written into the file, because the
-    /// session at the next login may not set them.
+    /// Returns the environment variables that set the folders of the app. These variables are written into the unit or entry,
+    /// because the session after the next login may not set them.
     package static func folderVariables(_ environment: [String: String]) -> [(name: String, value: String)] {
         ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"].compactMap { name in environment[name].map { (name, $0) } }
     }
@@ -21,7 +21,7 @@ package enum StartingFile {
         chmod(url.path, 0o644)
     }
 
-    /// Creates a folder to which only this user can write, whatever the umask of this process is. An existing folder keeps its
+    /// Creates a folder to which only this user can write, independent of the umask of this process. An existing folder keeps its
     /// permissions.
     static func makeFolder(_ url: URL) throws(StoreError) {
         do {

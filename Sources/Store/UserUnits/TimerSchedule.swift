@@ -1,11 +1,11 @@
 import Foundation
 import Glibc
 
-/// The time of a timer, in whole seconds, never earlier than the requested time.
+/// The time of a systemd timer, rounded up to a complete second.
 ///
-/// For a time within the next day, only the time of day is written. If the time of day is the same on the next day, the text does
-/// not change. So the user manager does not have to read all units again. If a clock that was ahead is corrected, the agent
-/// checks again after at most a day.
+/// For a time within the next day, only the time of day is written to the timer's file. If the timer has the same time of day on
+/// the next day, the text does not change, so the user manager does not have to read all units again. If the clock was ahead and
+/// is corrected, the timer starts the agent after at most a day.
 enum TimerSchedule: Equatable {
     case once(Date)
     /// The number of seconds after midnight, UTC.
@@ -13,7 +13,7 @@ enum TimerSchedule: Equatable {
 
     private static let key = "OnCalendar="
     private static let day = 86_400
-    /// The minimum number of seconds until a time of day, because a time of day that has just passed would mean the next day.
+    /// The minimum number of seconds before a time of day, because a time of day that has just passed would mean the next day.
     private static let margin: TimeInterval = 15
 
     init(_ instant: Date, now: Date) {
@@ -26,7 +26,7 @@ enum TimerSchedule: Equatable {
         }
     }
 
-    /// The line of the timer's file.
+    /// The line of the timer's file that sets the time.
     var line: String {
         let time: String
         switch self {

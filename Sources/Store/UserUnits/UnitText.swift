@@ -51,7 +51,8 @@ struct UnitText {
             """
     }
 
-    /// The text of the socket unit. The content of the socket's datagrams is ignored, because only their arrival has a meaning.
+    /// The text of the socket unit. The agent ignores the content of the datagrams, because only the arrival of a datagram has a
+    /// meaning.
     var socket: String {
         """
         \(Self.origin)[Unit]
@@ -69,7 +70,7 @@ struct UnitText {
         """
     }
 
-    /// - Parameter moment: the time; `nil` if only changes of the clock start the service.
+    /// - Parameter moment: the time, or `nil` if only changes of the clock start the service.
     func timer(at moment: TimerSchedule?) -> String {
         let calendar = moment.map { "\($0.line)Persistent=true\nAccuracySec=1s\n" } ?? ""
         return """
@@ -93,7 +94,7 @@ struct UnitText {
 
     // MARK: Quoting
 
-    /// Escapes the value of a setting that is not a command line. In such a setting, quotes would be part of the value.
+    /// Escapes the value of a setting that is not a command line. In such a setting, quotes would be a part of the value.
     private static func path(_ path: String) -> String { path.replacingOccurrences(of: "%", with: "%%") }
 
     static func escaped(_ text: String) -> String {

@@ -2,7 +2,8 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// The interface to a systemd user manager. Each call waits for the response for a limited time, because a manager may hang.
+/// The interface to a systemd user manager. Each call waits for a response only for a limited time, because a user manager may
+/// hang.
 package protocol UserManager: Sendable {
     /// Reads all unit files again.
     func reload() throws(UserUnits.Failure)
@@ -55,13 +56,13 @@ struct Systemctl: UserManager {
 
     func files(of unit: String) throws(UserUnits.Failure) -> [String] {
         let added = try property("DropInPaths", of: unit)
-        // The paths are split at a blank before a slash, because a path may contain a blank.
+        // The list of paths is split at each space before a slash, because a path itself may contain a space.
         let paths = (" " + added).components(separatedBy: " /").dropFirst().map { "/" + $0 }
         return [try property("FragmentPath", of: unit)] + paths
     }
 
     func nextElapse(of timer: String) throws(UserUnits.Failure) -> Date? {
-        // The output is in UTC because of `TZ`: "Fri 2026-11-27 12:01:33 UTC".
+        // The variable `TZ` makes the output UTC, for example "Fri 2026-11-27 12:01:33 UTC".
         let words = try Systemctl(environment: environment.merging(["TZ": "UTC"]) { $1 })
             .property("NextElapseUSecRealtime", of: timer)
         let numbers = words.split { !$0.isNumber }.compactMap { Int32($0) }

@@ -47,9 +47,8 @@ package struct UserUnits: Sendable {
     package func url(_ kind: Kind) -> URL { folder.appendingPathComponent(name(kind)) }
     private func link(_ kind: Kind) -> URL { folder.appendingPathComponent("\(kind.target).wants/\(name(kind))") }
 
-    /// The drop-in file with which the service requests the capability that wakes the machine. The user or `doctor --fix` writes
-    /// the file. The app never writes this file, because the service does not start if the user manager does not have the
-    /// capability.
+    /// The drop-in file with which the service requests the capability to wake the machine. The user or `doctor --fix` writes the
+    /// file. The app never writes this file, because the service does not start if the user manager does not have the capability.
     package var wakeDropIn: URL { folder.appendingPathComponent(name(.service) + ".d/wake.conf") }
 
     /// `true` if a user manager is running.
@@ -58,14 +57,14 @@ package struct UserUnits: Sendable {
         return access(runtime + "/systemd/private", F_OK) == 0
     }
 
-    /// `true` if the user manager runs from boot on, also if the user is not logged in. logind stores this as a file with the
-    /// user's name (loginctl(1), enable-linger).
+    /// `true` if the user manager runs from boot on, even if the user is not logged in. In this case logind has created a file
+    /// with the user's name (loginctl(1), enable-linger).
     package static var lingers: Bool {
         guard let entry = getpwuid(getuid()) else { return false }
         return access("/var/lib/systemd/linger/" + String(cString: entry.pointee.pw_name), F_OK) == 0
     }
 
-    /// The process number of the user manager. `nil` if no user manager is running, or if its control group differs from the
+    /// The process number of the user manager, or `nil` if no user manager is running or its control group differs from the
     /// control group that logind uses.
     package static var managerProcess: Int32? {
         let user = getuid()
@@ -85,14 +84,14 @@ package struct UserUnits: Sendable {
     package func isEnabled(_ kind: Kind) -> Bool {
         let link = link(kind)
         guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: link.path) else { return false }
-        // The path is resolved, because a link that the user created may be relative.
+        // The target is converted to an absolute path, because the user may have created a relative link.
         let folder = link.deletingLastPathComponent()
         return PathName.canonical(PathName.absolute(target, in: folder.path)) == PathName.canonical(url(kind).path)
     }
 
-    /// Returns whether the user masked the unit, so that the user manager does not use it. systemd also treats an empty file as
-    /// masked. But an empty file is the result of a power cut or a full disk, so it does not count as masked and is written
-    /// again.
+    /// Returns whether the user masked the unit, so that the user manager does not use the unit. systemd also treats an empty
+    /// unit file as masked. In this method an empty file does not count as masked, because it is probably the result of a power
+    /// cut or a full disk, and must be written again.
     package func isMasked(_ kind: Kind) -> Bool {
         (try? FileManager.default.destinationOfSymbolicLink(atPath: url(kind).path)) == "/dev/null"
     }
@@ -100,11 +99,11 @@ package struct UserUnits: Sendable {
     /// Returns the text of the unit's file, or `nil` if the file is missing or cannot be read.
     package func text(_ kind: Kind) -> String? { try? String(contentsOf: url(kind), encoding: .utf8) }
 
-    /// The missing path that the service's own file requires. `nil` if no required path is missing.
+    /// The first missing path that the service's file requires, or `nil` if no required path is missing.
     package var missingProgram: String? { text(.service).flatMap { ServiceText($0, isAdded: false).missingPath } }
 
-    /// The next time of the timer, as the user manager reports it. `nil` if the timer has no next time, or if the user manager
-    /// did not respond.
+    /// The next time of the timer, as the user manager reports it. The value is `nil` if the timer has no next time, or if the
+    /// user manager did not respond.
     package var nextElapse: Date? { (try? manager.nextElapse(of: name(.timer))) ?? nil }
 
     // MARK: Installing
@@ -113,11 +112,11 @@ package struct UserUnits: Sendable {
     ///
     /// - Parameters:
     ///   - command: the command of the service: a program, and arguments that need no quotes.
-    ///   - program: a path. The service is started only if the path exists.
+    ///   - program: the path of a program. systemd starts the service only if the path exists.
     package func install(command: [String], program: String, displayName: String) throws(StoreError) {
         let text = UnitText(directories: directories, environment: environment, displayName: displayName)
         try write(text.service(command: command, program: program, socket: name(.socket)), .service)
-        // A masked socket is not changed. In this case the agent reports the mask, and does not exit.
+        // A masked socket is not changed. If the socket is masked, the agent reports the mask, and does not exit.
         if !isMasked(.socket) { try write(text.socket, .socket) }
         try? manager.reload()
         try? manager.start(name(.socket), waits: false)
@@ -136,7 +135,7 @@ package struct UserUnits: Sendable {
         return wasThere ? url(.service).path : nil
     }
 
-    /// Writes a unit and its link. `systemctl enable` would create the same link, but would need a message bus.
+    /// Writes a unit and the link that enables the unit. `systemctl enable` would create the same link, but needs a message bus.
     private func write(_ text: String, _ kind: Kind) throws(StoreError) {
         try StartingFile.write(text, to: url(kind))
         let link = link(kind)
@@ -150,15 +149,15 @@ package struct UserUnits: Sendable {
 
     // MARK: Starting
 
-    /// Requests the start of the service. Returns `false` if systemd refuses.
+    /// Requests the start of the service. Returns `false` if the user manager refuses the request.
     @discardableResult
     package func startService() -> Bool {
         do throws(Failure) { try manager.start(name(.service), waits: false) } catch { return false }
         return true
     }
 
-    /// Sends a change notification, so that the user manager starts the service if the service is not running. Cost: two system
-    /// calls.
+    /// Sends a datagram to the agent's socket (a change notification). If the service is not running, the user manager starts it.
+    /// Cost: two system calls.
     ///
     /// - Returns: `false` if no process listens on the socket.
     package func ring() -> Bool {
@@ -167,13 +166,14 @@ package struct UserUnits: Sendable {
         return socket.write([1]) || errno == EAGAIN
     }
 
-    /// The path of the socket. `nil` if `XDG_RUNTIME_DIR` is not set.
+    /// The path of the agent's socket, or `nil` if `XDG_RUNTIME_DIR` is not set.
     package var bell: String? { environment["XDG_RUNTIME_DIR"].map { $0 + "/\(directories.appIdentifier)/bell" } }
 
-    /// Checks that the service would start its program. The user may have added a condition, the file may come from a backup, or
-    /// the program may have been moved. In these cases the user manager would not start the service and would report no error.
+    /// Checks that the service would start its program. The user may have added a condition, the unit file may come from a
+    /// backup, or the program may have been moved. In these cases the user manager would not start the program, and would not
+    /// report an error.
     ///
-    /// - Throws: an error if the service would not start its program, or if this cannot be determined.
+    /// - Throws: an error if the service would not start its program, or if the check is not possible.
     package func demandService() throws(Failure) {
         if isMasked(.service) { throw Failure("\(name(.service)) is masked") }
         for path in try manager.files(of: name(.service)) {
@@ -193,8 +193,8 @@ package struct UserUnits: Sendable {
         do throws(Failure) {
             try manager.start(name(.socket))
         } catch {
-            // systemd does not start a socket while the socket's service runs, for example after `unschedule` has stopped the
-            // socket. A restart of the service also starts the socket. A restart does not start a socket that has failed.
+            // systemd does not start a socket while the socket's service is running, for example after `unschedule` has stopped
+            // the socket. A restart of the service also starts the socket, if the socket has not failed.
             if property("ActiveState", of: .socket) == "inactive", property("ActiveState", of: .service) == "active" {
                 try? manager.restart(name(.service), waits: false)
             }
@@ -204,7 +204,8 @@ package struct UserUnits: Sendable {
 
     // MARK: The timer
 
-    /// Starts the service at the given time, also after a reboot or a sleep, and each time the clock or the time zone changes.
+    /// Sets the timer: the user manager starts the service at the given time, also after a reboot or a sleep, and each time the
+    /// clock or the time zone changes.
     ///
     /// Cost: a few requests to the user manager. If the text of the timer has changed, the user manager also needs tens of
     /// milliseconds, because it reads all its units again.
@@ -220,7 +221,7 @@ package struct UserUnits: Sendable {
         }
         try demandService()
         if try hasStarted(by: instant) { return }
-        // The user manager may not have read the unit files after an earlier change of the timer's file.
+        // The user manager may not have read the unit files since an earlier change of the timer's file, so it reads them now.
         if !isAnother {
             try manager.reload()
             if try hasStarted(by: instant) { return }
@@ -229,7 +230,8 @@ package struct UserUnits: Sendable {
     }
 
     /// Restarts the timer, and returns whether the timer waits for the given time or an earlier time. The check is necessary,
-    /// because systemd ignores a line that it does not support and still starts the timer. The user may also have added lines.
+    /// because systemd ignores a line that it does not support, and still starts the timer. A user may also have added lines to
+    /// the timer's file.
     private func hasStarted(by instant: Date?) throws(Failure) -> Bool {
         try manager.restart(name(.timer), waits: true)
         guard try manager.startedUnit(of: name(.timer)) == name(.service) else { return false }
