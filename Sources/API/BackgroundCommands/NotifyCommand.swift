@@ -108,8 +108,8 @@ public struct NotifyCommand: BackgroundCommand {
     enum Outcome {
         case button, notification, dismissed, expired, nothing
 
-        /// `true` if the server shows buttons, `false` if the user found no button, or `nil` if the notification was removed from
-        /// the screen before the user could respond.
+        /// `true` if the server shows buttons, and `false` if the user found no button. The value is `nil` if the notification
+        /// was removed from the screen before the user could respond.
         var provesButtons: Bool? {
             switch self {
             case .button: true

@@ -30,8 +30,8 @@ public struct QuitCommand: BackgroundCommand {
         let starter = AgentStarter(directories: runtime.directories)
         let isRunning = starter.isRunning
         let (requests, transfers, notices, question) = try ledger.write { transaction in
-            // This entry is removed, so that the agent does not launch the app for time changes until a user starts the app
-            // again.
+            // The entry `significantTime` is removed, so that the agent does not launch the app for time changes until a user
+            // starts the app again.
             try transaction.setFact(.significantTime, nil)
             try stopContinuedProcessing(transaction)
             try transaction.dropQuestions()

@@ -66,7 +66,7 @@ extension BackgroundTransfers {
         Int64(identifier).flatMap { String($0) == identifier ? $0 : nil }
     }
 
-    /// Returns those of the given numbers for which a transfer exists.
+    /// Returns the given numbers for which a transfer exists.
     package static func known(_ numbers: [Int64]) throws -> Set<Int64> { Set(try statuses(of: numbers).map(\.id)) }
 }
 

@@ -43,8 +43,8 @@ package final class DatabaseWatch: Sendable {
 
     deinit { source?.cancel() }
 
-    /// Calls the listeners every half second, from a separate thread. This is necessary if the process has no free descriptor for
-    /// inotify. A timer of libdispatch also needs a descriptor, so it would never fire.
+    /// Calls the listeners every half second, from a separate thread. The thread is necessary if the process has no free
+    /// descriptor for inotify. A timer of libdispatch also needs a descriptor, so it would never fire.
     private func pollAtIntervals() {
         Thread.detachNewThread { [weak self] in
             while true {

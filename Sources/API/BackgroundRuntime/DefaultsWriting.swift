@@ -3,8 +3,8 @@ import Foundation
 import ProcessSupport
 
 /// Writes the changed values of `UserDefaults` to the disk, for every suite. On Linux, Foundation writes values only when
-/// `synchronize()` is called, and code for iOS does not call this method. Without this type, values that a launch set would be
-/// lost when its process ends.
+/// `synchronize()` is called, and code for iOS does not call this method. Without this type, values that the app sets in a launch
+/// would be lost when the process ends.
 ///
 /// `UserDefaults.standard.synchronize()` is not used, because it writes only the suite of `standard`. The call also creates the
 /// standard defaults if the app does not use them, which costs 3 ms at every launch. The function of CoreFoundation that

@@ -29,7 +29,7 @@ package struct DesktopFacts: Sendable, Equatable {
 
     /// The support for waking the machine from sleep.
     package enum Waking: Sendable, Equatable {
-        /// Neither this process nor the user manager is allowed to set an alarm.
+        /// This process and the user manager do not have the permission to set an alarm.
         case notAllowed
         /// No request needed an alarm yet.
         case untried

@@ -5,8 +5,8 @@ extension LaunchContext {
     /// Waits half a second, or longer on a busy computer. During this time, the app's code can continue after the completion of a
     /// task, for example to submit the next task.
     ///
-    /// On a test host, the method yields several times instead, also on the main actor. It also makes a few short pauses, because
-    /// other programs may delay the thread of the app's code. Virtual time does not pass during the call.
+    /// On a test host, the method yields several times instead, also on the main actor. The method also makes a few short pauses,
+    /// because other programs may delay the thread of the app's code. Virtual time does not pass during the call.
     package static func graceAfterResult() async {
         let runtime = AppRuntime.shared
         guard runtime.isHosted else {

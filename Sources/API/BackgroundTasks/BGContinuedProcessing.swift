@@ -71,7 +71,7 @@ open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable 
 ///
 /// The app must update ``progress``, because the agent ends a task that makes no progress for a minute. The agent also ends the
 /// task if the user presses the Cancel button in the notification. Before the task ends, ``BGTask/expirationHandler`` is called.
-open class BGContinuedProcessingTask: BGTask, ProgressReporting, @unchecked Sendable {  // because the base class is
+open class BGContinuedProcessingTask: BGTask, ProgressReporting, @unchecked Sendable {  // Unchecked, because the base class is
     private let lock = NSLock()
     private var shown: (title: String, subtitle: String)
     private let update: @Sendable (String, String) -> Void

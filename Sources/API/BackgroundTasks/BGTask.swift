@@ -6,7 +6,7 @@ import Foundation
 ///
 /// The class and the subclasses are open, like Apple's classes. A test can therefore create a mock that overrides members of the
 /// class.
-open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards all mutable state
+open class BGTask: NSObject, @unchecked Sendable {  // Unchecked, because the lock guards all mutable state
     /// The identifier of the request that this launch belongs to.
     public let identifier: String
     private let lock = NSLock()
@@ -86,10 +86,10 @@ open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards a
 }
 
 /// The work of an app refresh.
-open class BGAppRefreshTask: BGTask, @unchecked Sendable {}  // because the base class is unchecked Sendable
+open class BGAppRefreshTask: BGTask, @unchecked Sendable {}  // Unchecked, because the base class is unchecked Sendable
 
 /// The work of a processing request.
-open class BGProcessingTask: BGTask, @unchecked Sendable {}  // because the base class is unchecked Sendable
+open class BGProcessingTask: BGTask, @unchecked Sendable {}  // Unchecked, because the base class is unchecked Sendable
 
 /// A task for health research. Differs from Apple: Linux desktops have no health research, so no launch creates this task.
 open class BGHealthResearchTask: BGProcessingTask, @unchecked Sendable {}  // because the base class is unchecked Sendable

@@ -7,7 +7,7 @@ import BackgroundLedger
 import Foundation
 
 /// A request for a later launch in the background. The class is abstract, so submit an instance of a subclass.
-open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because the scheduler copies each request
+open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // Unchecked, because the scheduler copies each request
     /// The identifier of the task. The permitted list must contain this identifier.
     public let identifier: String
 
@@ -103,7 +103,7 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
     }
 }
 
-/// A request for a short launch to refresh the app's content. The time limit is 30 s unless the app's settings change it.
+/// A request for a short launch to refresh the app's content. The time limit is 30 s if the app's settings do not change it.
 open class BGAppRefreshTaskRequest: BGTaskRequest, @unchecked Sendable {  // because the base class is unchecked Sendable
     /// - Parameter identifier: an identifier from the permitted list.
     public override init(identifier: String) { super.init(identifier: identifier) }
@@ -133,7 +133,7 @@ open class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // bec
 
 /// A request for health research. The declaration exists only so that code for iOS compiles. Differs from Apple: Linux has no
 /// entitlement for health research, so the submission fails with ``BGTaskScheduler/Error/notPermitted``.
-open class BGHealthResearchTaskRequest: BGProcessingTaskRequest, @unchecked Sendable {  // because the base class is
+open class BGHealthResearchTaskRequest: BGProcessingTaskRequest, @unchecked Sendable {  // Unchecked, because the base class is
     /// The protection class of the files that the task needs.
     open var protectionTypeOfRequiredData: FileProtectionType = .complete
 

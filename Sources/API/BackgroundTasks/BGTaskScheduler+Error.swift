@@ -27,7 +27,7 @@ extension BGTaskScheduler {
 
         /// The kind of refusal. Errors are compared by their codes.
         public let code: Code
-        /// A sentence for the user with the reason. Apple's API has no equivalent.
+        /// The reason, as a sentence for the user. Apple's API has no equivalent.
         public let reason: String
         /// The error that caused The code ``Code/unavailable``. Apple's API has no equivalent.
         public let underlyingError: (any Swift.Error)?

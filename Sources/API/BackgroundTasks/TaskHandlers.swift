@@ -8,7 +8,7 @@ import Synchronization
 final class TaskHandlers: Sendable {
     static var shared: TaskHandlers { AppRuntime.shared.part { TaskHandlers() } }
 
-    private struct Registered: @unchecked Sendable {  // because the handler is called only on its queue
+    private struct Registered: @unchecked Sendable {  // Unchecked, because the handler is called only on its queue
         let queue: DispatchQueue
         let handler: (BGTask) -> Void
     }

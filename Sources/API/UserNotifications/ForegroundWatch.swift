@@ -52,7 +52,7 @@ final class ForegroundWatch: Sendable {
         }
     }
 
-    /// - Parameter again: a closure that reads again. It is called if the ledger cannot be read.
+    /// - Parameter again: a closure that reads again. The closure is called if the ledger cannot be read.
     /// - Returns: the number of seconds until the next read is useful.
     private static func askAboutNext(
         _ center: UNUserNotificationCenter, _ retry: ReadRetry, again: @escaping @Sendable () -> Void

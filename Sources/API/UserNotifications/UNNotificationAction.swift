@@ -15,7 +15,7 @@ public struct UNNotificationActionOptions: OptionSet, Sendable, Codable {
 
 /// The picture of a button. Differs from Apple: the value is stored and has no effect, because desktops do not show pictures of
 /// buttons.
-public final class UNNotificationActionIcon: NSObject, @unchecked Sendable {  // because the object is immutable
+public final class UNNotificationActionIcon: NSObject, @unchecked Sendable {  // Unchecked, because the object is immutable
     let name: String
 
     /// Creates a picture from the name of a system icon.
@@ -28,7 +28,7 @@ public final class UNNotificationActionIcon: NSObject, @unchecked Sendable {  //
 }
 
 /// A button of a notification.
-open class UNNotificationAction: NSObject, NSCopying, @unchecked Sendable {  // because the object is immutable
+open class UNNotificationAction: NSObject, NSCopying, @unchecked Sendable {  // Unchecked, because the object is immutable
     /// The identifier of the button. A response contains this identifier if the button is pressed.
     public let identifier: String
     /// The label of the button.

@@ -22,7 +22,7 @@ public let UNNotificationAttachmentOptionsThumbnailTimeKey = "UNNotificationAtta
 /// Differs from Apple: the file is copied and not moved when its notification is added, because it may be a file of the user. A
 /// desktop shows only the first picture, as a thumbnail. The other files are stored, and the app receives these files with the
 /// user's response.
-public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  // because the object is immutable
+public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  // Unchecked, because the object is immutable
     /// The app's name for the file.
     public let identifier: String
     /// The location of the file. Before the app adds the notification, the URL is the location of the app's file. In a delivered
@@ -36,8 +36,8 @@ public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  //
     ///
     /// - Parameters:
     ///   - identifier: the app's name for the file. If the name is empty, the initializer creates a name.
-    ///   - url: the location of a file. Pictures (PNG, JPEG, GIF, WebP) have at most 10 MB, sounds (AIFF, WAV, MP3, M4A, Ogg) at
-    ///     most 5 MB, and films (MPEG, MP4, AVI) at most 50 MB.
+    ///   - url: the location of a file. The maximum size is 10 MB for a picture (PNG, JPEG, GIF, WebP), 5 MB for a sound (AIFF,
+    ///     WAV, MP3, M4A, Ogg), and 50 MB for a film (MPEG, MP4, AVI).
     ///   - options: the values for the option keys that this module defines.
     /// - Throws: ``UNError``: `attachmentInvalidURL`, `attachmentUnrecognizedType`, `attachmentInvalidFileSize`,
     ///   `attachmentCorrupt`.

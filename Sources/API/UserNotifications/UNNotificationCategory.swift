@@ -19,7 +19,7 @@ public struct UNNotificationCategoryOptions: OptionSet, Sendable, Codable {
 }
 
 /// The buttons of a kind of notification.
-open class UNNotificationCategory: NSObject, NSCopying, @unchecked Sendable {  // because the object is immutable
+open class UNNotificationCategory: NSObject, NSCopying, @unchecked Sendable {  // Unchecked, because the object is immutable
     /// The identifier of the category. The content of a notification contains this identifier.
     public let identifier: String
     /// The buttons, in their order.

@@ -156,7 +156,7 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
 }
 
 /// The content of a notification that an app can change.
-open class UNMutableNotificationContent: UNNotificationContent, @unchecked Sendable {  // because the base class is
+open class UNMutableNotificationContent: UNNotificationContent, @unchecked Sendable {  // Unchecked, because the base class is
     open override var title: String {
         get { fields.title }
         set { fields.title = newValue }

@@ -10,10 +10,10 @@ public final class UNNotificationRequest: NSObject, NSCopying, @unchecked Sendab
     public let content: UNNotificationContent
     /// The trigger that decides when the notification is shown. If `nil`, the notification is shown at once.
     public let trigger: UNNotificationTrigger?
-    /// A Boolean value that indicates whether a repeated request has no effect. If the value is `true` and a notification with
-    /// equal identifier and content was already shown, the request changes nothing, even if the user has closed the notification.
-    /// An app that was killed can therefore add a notification again, and the user sees the notification only once. Attachments
-    /// are not compared. Apple's API has no equivalent.
+    /// A Boolean value that indicates whether a repeated request has no effect. If the value is `true`, the request changes
+    /// nothing if a notification with equal identifier and content was already shown. This is also true if the user has closed
+    /// the notification. An app that was killed can therefore add a notification again, and the user sees the notification only
+    /// once. Attachments are not compared. Apple's API has no equivalent.
     public let alertsOncePerContent: Bool
 
     /// - Parameters:
@@ -52,7 +52,7 @@ public final class UNNotificationRequest: NSObject, NSCopying, @unchecked Sendab
 }
 
 /// A notification that was shown.
-public final class UNNotification: NSObject, NSCopying, @unchecked Sendable {  // because the object is immutable
+public final class UNNotification: NSObject, NSCopying, @unchecked Sendable {  // Unchecked, because the object is immutable
     /// The date at which the notification was shown.
     public let date: Date
     /// The request that was added.

@@ -1,7 +1,7 @@
 import Foundation
 
 /// A response of the user to a notification.
-open class UNNotificationResponse: NSObject, @unchecked Sendable {  // because the object is immutable
+open class UNNotificationResponse: NSObject, @unchecked Sendable {  // Unchecked, because the object is immutable
     /// The notification that the user responded to.
     public let notification: UNNotification
     /// The identifier of a button, or ``UNNotificationDefaultActionIdentifier``, or ``UNNotificationDismissActionIdentifier``.

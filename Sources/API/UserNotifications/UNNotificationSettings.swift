@@ -26,7 +26,7 @@ public enum UNShowPreviewsSetting: Int, Sendable {
 
 /// The permissions for the app's notifications, as configured. Differs from Apple: one setting (``authorizationStatus``) applies
 /// to all ways to notify that a desktop supports.
-open class UNNotificationSettings: NSObject, @unchecked Sendable {  // because the object is immutable
+open class UNNotificationSettings: NSObject, @unchecked Sendable {  // Unchecked, because the object is immutable
     /// The state of the app's permission to notify.
     public let authorizationStatus: UNAuthorizationStatus
 

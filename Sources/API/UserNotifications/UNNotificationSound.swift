@@ -13,7 +13,7 @@ public struct UNNotificationSoundName: RawRepresentable, Hashable, Sendable {
 
 /// A sound of a notification. Differs from Apple: a name without an extension is a name in the freedesktop sound theme. The
 /// desktop sets the volume.
-open class UNNotificationSound: NSObject, @unchecked Sendable {  // because the object is immutable
+open class UNNotificationSound: NSObject, @unchecked Sendable {  // Unchecked, because the object is immutable
     let name: String
 
     /// Creates a sound from a name in the desktop's theme, or from a file. If the theme does not contain the name, the desktop

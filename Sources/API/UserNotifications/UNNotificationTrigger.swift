@@ -4,7 +4,7 @@ import Foundation
 
 /// A trigger that decides when a notification is shown. This class is abstract. If a request has no trigger, the notification is
 /// shown at once.
-open class UNNotificationTrigger: NSObject, NSCopying, @unchecked Sendable {  // because subclasses are immutable
+open class UNNotificationTrigger: NSObject, NSCopying, @unchecked Sendable {  // Unchecked, because subclasses are immutable
     /// A Boolean value that indicates whether the notification is shown repeatedly.
     public let repeats: Bool
 

@@ -9,7 +9,7 @@ import Synchronization
 public final class UNUserNotificationCenter: NSObject, Sendable {
     private static var shared: UNUserNotificationCenter { AppRuntime.shared.part { UNUserNotificationCenter() } }
 
-    private struct WeakDelegate: @unchecked Sendable {  // because the mutex around it guards the reference
+    private struct WeakDelegate: @unchecked Sendable {  // Unchecked, because the mutex around it guards the reference
         weak var delegate: (any UNUserNotificationCenterDelegate)?
     }
 

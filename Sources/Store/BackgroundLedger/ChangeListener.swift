@@ -7,8 +7,8 @@ import Foundation
 /// commits. A signal can also arrive shortly before a commit becomes visible. For this reason, the receiver reads the database
 /// inside `BEGIN IMMEDIATE`.
 ///
-/// The implementation uses inotify on the write-ahead file. It needs no socket and no polling, and a killed process leaves no
-/// files.
+/// The implementation uses inotify on the write-ahead file. inotify needs no socket and no polling, and a killed process leaves
+/// no files.
 package struct ChangeListener: ~Copyable, Sendable {
     /// A descriptor that becomes readable after a change notification. The descriptor is non-blocking and close-on-exec.
     package let descriptor: Int32

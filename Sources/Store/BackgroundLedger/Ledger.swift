@@ -30,8 +30,8 @@ package final class Ledger: Sendable {
     /// The role of the process that opens the ledger. The role decides which process copies the write-ahead log into the database
     /// file. The copy costs three syncs.
     package enum Role {
-        /// The app copies the log only if the log is larger than an agent allows. This happens if no agent is running or the
-        /// agent is stopped.
+        /// The app copies the log only if the log is larger than an agent allows. Such a large log means that no agent is running
+        /// or the agent is stopped.
         case app
         /// The agent copies the log after a commit as soon as a copy is useful, so that other writers do not wait for the copy.
         case agent

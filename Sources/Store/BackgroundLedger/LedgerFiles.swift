@@ -7,7 +7,7 @@ import ProcessSupport
 ///
 /// A user may delete the log and the index, because these files look like temporary files. A process that has the deleted files
 /// open then writes to files that no other process reads, and the next process creates new files. Each of these processes would
-/// miss the commits of the other process. For this reason, a running agent shows other processes which files it has open: the
+/// miss the commits of the other process. For this reason, a running agent shows other processes which files it has open. The
 /// agent holds a shared lock on a byte of the state folder, and the offset of the byte identifies the files. As long as the lock
 /// is held, no process opens other files. A process of the app takes no such lock, because its commits are also in the agent's
 /// log.

@@ -14,9 +14,9 @@ extension LedgerRecord {
     }
 }
 
-/// Queries whose result is usually empty. A first query checks whether a row exists, because GRDB reads the names of all columns
-/// before the first row, which takes ten times as long as the query itself. The agent makes about thirty such queries in every
-/// pass.
+/// Queries whose result is usually empty. A first query only checks whether a row exists. This is faster, because GRDB reads the
+/// names of all columns before the first row, which takes ten times as long as the query. The agent makes about thirty such
+/// queries in every pass.
 extension FetchableRecord {
     static func fetchRare(_ statement: Statement, arguments: StatementArguments = StatementArguments()) throws -> [Self] {
         guard try DatabaseValue.fetchOne(statement, arguments: arguments) != nil else { return [] }

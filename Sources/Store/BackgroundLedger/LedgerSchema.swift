@@ -323,8 +323,8 @@ enum LedgerSchema {
     }
 
     /// Adds the names of stored uploads. Before each PUT request, the agent checks whether a name is already in use, and the cost
-    /// must not depend on the number of uploads in the folder. SQLite computes the two columns. They are `NULL` if the receipt is
-    /// not valid JSON.
+    /// must not depend on the number of uploads in the folder. SQLite computes the two columns. The columns are `NULL` if the
+    /// receipt is not valid JSON.
     private static func addStoredNames(_ database: Database) throws {
         try database.alter(table: "transfer") { table in
             table.add(column: "storedURL", .text).generatedAs(

@@ -91,8 +91,8 @@ extension LedgerTransaction {
         }
     }
 
-    /// Returns `true` if an attempt at one of these transfers is running or can start now, or if the end of one of these
-    /// transfers was not delivered to the app.
+    /// Returns `true` if an attempt at one of these transfers is running or can start now. Also returns `true` if the end of one
+    /// of these transfers was not delivered to the app.
     package func isUnderWay(_ transfers: Set<Int64>) throws -> Bool {
         let met = try fact(.conditions).map { TransferNeeds(metBy: $0.conditions) } ?? []
         return try transfers.contains { id in

@@ -27,8 +27,8 @@ extension LedgerTransaction {
         }
     }
 
-    /// The number of rows that are read for each class before busy hosts are skipped. It is equal to the number of transfers that
-    /// can run at the same time.
+    /// The number of rows that are read for each class before busy hosts are skipped. The number is equal to the number of
+    /// transfers that can run at the same time.
     private static let candidateDepth = TransferRoom.limit
     /// The number of pairs of a host and a class that one query reads, if all hosts at the beginning of the queue are busy.
     private static let breadth = 64
@@ -53,8 +53,8 @@ extension LedgerTransaction {
             mayMiss = mayMiss || rows.count == Self.candidateDepth && Self.choice(from: rows, room).count < room.left
         }
         guard mayMiss else { return Self.choice(from: pool, room) }
-        // Thousands of rows of one busy host can be at the beginning of the queue. So the best row of each other host is read,
-        // and then more rows of the chosen hosts.
+        // Thousands of rows of one busy host can be at the beginning of the queue. For this reason, the best row of each other
+        // host is read, and then more rows of the chosen hosts.
         let heads = try openHeads(met: met, room: room, behind: last)
         pool += heads
         for winner in Self.choice(from: pool, room) where heads.contains(winner) {
@@ -218,7 +218,7 @@ extension LedgerTransaction {
     ///
     /// - Parameters:
     ///   - setBack: The seconds that the clock was set back.
-    ///   - latest: The latest permitted end time of a pause. It limits pauses that an earlier agent began.
+    ///   - latest: The latest permitted end time of a pause. The value limits pauses that an earlier agent began.
     package func shortenTransferDelays(by setBack: Double, to latest: Date) throws {
         try database.run(
             sql: """

@@ -326,8 +326,8 @@ extension LedgerTransaction {
     /// Returns the transfer that a new await with this key joins. The transfer is unfinished, or it has ended and a task can
     /// still adopt it.
     ///
-    /// If half of the maximum duration of a transfer is over, a new await does not join the transfer, because the transfer may
-    /// soon fail, or its response may be old. But if the request must not be sent twice, a new await always joins the transfer.
+    /// If half of the maximum duration of a transfer is over, a new await does not join the transfer. The transfer may soon fail,
+    /// or its response may be old. But if the request must not be sent twice, a new await always joins the transfer.
     package func joinableTransfer(session: String, key: String, now: Date) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
             database.cachedStatement(

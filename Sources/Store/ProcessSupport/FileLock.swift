@@ -112,8 +112,8 @@ package struct FileLock: ~Copyable {
     ///   the state is unknown.
     static func isLocked(_ url: URL, unknown: Bool, _ look: (Int32) -> Int32) -> Bool {
         var descriptor = clinux_open(url.path, O_RDWR | O_CLOEXEC, 0)
-        // If the file cannot be opened for writing, for example on a read-only mount, it is opened read-only. This is sufficient
-        // to read the state of the lock.
+        // If the file cannot be opened for writing, for example on a read-only mount, it is opened read-only. A read-only
+        // descriptor is sufficient to read the state of the lock.
         if descriptor < 0, FileFault(errno) == .notAllowed { descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC, 0) }
         guard descriptor >= 0 else { return FileFault(errno).isPassing && unknown }
         defer { close(descriptor) }

@@ -87,7 +87,7 @@ package enum KillPoint: String, CaseIterable, Sendable {
 }
 
 #if DEBUG
-    private final class Passages: @unchecked Sendable {  // because the lock guards the only field
+    private final class Passages: @unchecked Sendable {  // Unchecked, because the lock guards the only field
         private let lock = NSLock()
         private var passed = 0
 

@@ -12,8 +12,8 @@ package enum LockHolder {
     ///
     /// - Parameters:
     ///   - path: the path of a database in write-ahead mode.
-    ///   - known: the process that held the lock before. This process is checked first. This saves time if many processes search
-    ///     at the same time.
+    ///   - known: the process that held the lock before. This process is checked first. The first check saves time if many
+    ///     processes search at the same time.
     package static func find(database path: String, known: Int32? = nil) -> RunningProcess? {
         let files = [path + "-shm", path].compactMap(File.init)
         guard !files.isEmpty else { return nil }
@@ -69,7 +69,7 @@ package enum LockHolder {
     /// Returns the start offsets of the exclusive locks that a process holds on the file.
     private static func writeLocks(_ pid: Int32, _ descriptor: Int32) -> [String] {
         let text = (try? String(contentsOfFile: "/proc/\(pid)/fdinfo/\(descriptor)", encoding: .utf8)) ?? ""
-        // "lock:	1: POSIX  ADVISORY  WRITE 1234 fe:00:5678 120 120".
+        // An example of a line: "lock:    1: POSIX ADVISORY WRITE 1234 fe:00:5678 120 120".
         return text.split(separator: "\n").compactMap { line in
             let words = line.split { $0 == " " || $0 == "\t" }
             return words.count >= 9 && words[0] == "lock:" && words[4] == "WRITE" ? String(words[7]) : nil

@@ -1,8 +1,8 @@
 import Foundation
 
 /// A lock with a condition variable that uses the monotonic clock. If the wall clock is set back, a wait with a time limit does
-/// not become longer. With `NSCondition`, such a wait becomes longer.
-package final class MonotonicCondition: @unchecked Sendable {  // because threads can share a mutex and a condition
+/// not become longer. With `NSCondition`, a wait would become longer.
+package final class MonotonicCondition: @unchecked Sendable {  // Unchecked, because threads can share a mutex and a condition
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 

@@ -3,8 +3,8 @@ import Glibc
 
 /// The path of a file or folder. Like the system, this type compares paths byte by byte.
 ///
-/// `String` is not used, because strings are compared by characters. For a string, an "é" of one code point is equal to an "é" of
-/// two code points, but in a folder these can be the names of two different files.
+/// `String` is not used, because strings are compared by characters. For example, an "é" of one code point and an "é" of two code
+/// points are equal strings. In a folder, these two strings can be the names of two different files.
 package struct PathName: Hashable, Comparable, Sendable {
     package let bytes: [UInt8]
 

@@ -50,7 +50,7 @@ package struct WriterTimeLimit: Sendable {
         let found = holder(look?.holder)
         if found?.isStopped == true { return false }
         if let look, look.holder != found?.pid {
-            // Another process holds the lock now. This is also progress, although no process has committed.
+            // Another process holds the lock now. A change of the process is also progress, although no process has committed.
             (movedAt, self.look) = (now, nil)
             return true
         }

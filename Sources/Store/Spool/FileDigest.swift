@@ -154,8 +154,7 @@ package struct RunningDigest: Sendable {
     package var hex: String { Hex.text(Data(bytes)) }
 
     /// libcrypto's state of one digest.
-    // Sendable is unchecked, because the owner changes the state only if it has the only reference. A shared state is only
-    // copied.
+    // Sendable is unchecked, because only an owner with the only reference changes the state.
     private final class Context: @unchecked Sendable {
         private let state: OpaquePointer
         private let isKnown: Bool

@@ -231,7 +231,7 @@ package struct Snapshot: Sendable {
     /// Returns the failure for an error number of a write.
     ///
     /// - Parameters:
-    ///   - number: the value of `errno`. It is passed first, because the computation of the path may change `errno`.
+    ///   - number: the value of `errno`. The number is passed first, because the computation of the path may change `errno`.
     ///   - path: the path of the copy.
     private static func cannotWrite(
         _ number: Int32, _ path: @autoclosure () -> String, in directories: AppDirectories

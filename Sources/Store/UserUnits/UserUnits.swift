@@ -90,7 +90,7 @@ package struct UserUnits: Sendable {
     }
 
     /// Returns whether the user masked the unit, so that the user manager does not use the unit. systemd also treats an empty
-    /// unit file as masked. In this method an empty file does not count as masked, because it is probably the result of a power
+    /// unit file as masked. In this method an empty file does not count as masked. Such a file is probably the result of a power
     /// cut or a full disk, and must be written again.
     package func isMasked(_ kind: Kind) -> Bool {
         (try? FileManager.default.destinationOfSymbolicLink(atPath: url(kind).path)) == "/dev/null"

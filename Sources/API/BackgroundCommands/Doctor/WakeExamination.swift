@@ -70,7 +70,8 @@ struct WakeExamination {
                 "rm \(path) && systemctl --user daemon-reload && systemctl --user restart \(units.name(.service))", isSafe: true))
     }
 
-    /// The fix. The command tests the capability first, because a service that requests an unavailable capability does not start.
+    /// A fix that adds the drop-in file. The fix tests the capability first, because a service that requests an unavailable
+    /// capability does not start.
     private var fix: DoctorFinding.Fix? {
         guard units.hasManager, units.isInstalled(.service), access(units.wakeDropIn.path, F_OK) != 0 else { return nil }
         let setting = "AmbientCapabilities=CAP_WAKE_ALARM"

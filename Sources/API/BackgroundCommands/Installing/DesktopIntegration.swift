@@ -12,7 +12,7 @@ import Synchronization
 public struct DesktopIntegration: Sendable {
     /// An entry in the menu of the app's icon.
     public struct Action: Sendable {
-        /// The identifier of the action. It consists of letters, digits and hyphens.
+        /// The identifier of the action. The identifier consists of letters, digits and hyphens.
         public var identifier: String
         /// The name of the action that the menu shows.
         public var name: String

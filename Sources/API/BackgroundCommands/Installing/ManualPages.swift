@@ -45,7 +45,7 @@ struct ManualPages {
             return (isOptional ? "[\(name)]" : name) + (isRepeating ? " ..." : "")
         }
 
-        /// The names of the argument. They are the first line of the argument's paragraph.
+        /// The names of the argument. The names are the first line of the argument's paragraph.
         var head: String {
             if isPositional { return value }
             return (names ?? []).map { kind == "flag" ? $0.text : "\($0.text) \(value)" }.joined(separator: ", ")

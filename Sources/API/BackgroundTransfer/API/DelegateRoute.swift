@@ -7,7 +7,7 @@ import FoundationNetworking
 
 /// A reference to a delegate that can be passed to the delegate's queue. Apple does not require delegates to be Sendable, because
 /// a delegate is called only on one queue.
-struct HeldDelegate: @unchecked Sendable {  // because it is called only on the delegate's queue
+struct HeldDelegate: @unchecked Sendable {  // Unchecked, because it is called only on the delegate's queue
     let object: any URLSessionDelegate
 
     init?(_ object: (any URLSessionDelegate)?) {

@@ -10,7 +10,7 @@ enum RequestProperties {
     /// released.
     private static let limit = 10_000
 
-    private struct State: @unchecked Sendable {  // because the app may share the values that it attaches to requests
+    private struct State: @unchecked Sendable {  // Unchecked, because the app may share the values that it attaches to requests
         var marks: [String: [String: Any]] = [:]
         var order: [String] = []
     }
@@ -30,7 +30,7 @@ enum RequestProperties {
         return name
     }
 
-    private struct Held: @unchecked Sendable {  // because the app may share the values that it attaches to requests
+    private struct Held: @unchecked Sendable {  // Unchecked, because the app may share the values that it attaches to requests
         let marks: [String: Any]
 
         init(_ marks: [String: Any]) { self.marks = marks }

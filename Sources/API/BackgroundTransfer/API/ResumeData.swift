@@ -7,8 +7,8 @@ import TransferMachines
 /// The key of the resume data in the `userInfo` of a failed download.
 public let NSURLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeData"
 
-/// The data with which a cancelled or failed download can continue. It contains a reference to the partial file, the request, and
-/// the version of the server's file.
+/// The data with which a cancelled or failed download can continue. Resume data contains a reference to the partial file, the
+/// request, and the version of the server's file.
 ///
 /// The layout is "BTRD", one byte with the version, 16 bytes of the payload's SHA-256, and the payload as JSON. The payload
 /// contains a token instead of a path, and only the ledger can find the partial file for a token. If the partial file is missing,

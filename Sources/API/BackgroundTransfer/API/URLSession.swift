@@ -17,7 +17,7 @@ import FoundationNetworking
 /// cookies, caches, stored credentials and ``URLProtocol``.
 ///
 /// Do not import FoundationNetworking, because it also has a type with the name `URLSession`.
-open class URLSession: NSObject, @unchecked Sendable {  // because its engine guards all mutable state
+open class URLSession: NSObject, @unchecked Sendable {  // Unchecked, because its engine guards all mutable state
     /// The decisions of a delegate about a delayed request.
     public enum DelayedRequestDisposition: Int, Sendable {
         case continueLoading = 0

@@ -3,7 +3,7 @@ import FoundationNetworking
 
 /// A connection that carries bytes in both directions. **This module does not support stream tasks.** The declaration exists only
 /// so that code for iOS compiles. The task fails with `URLError.unsupportedURL`.
-open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {  // because the base class is unchecked Sendable
+open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {  // Unchecked, because the base class is unchecked Sendable
     static let leftOut: [String: String] = [
         NSLocalizedDescriptionKey: "BackgroundTransfer has no stream tasks. Use a network library such as SwiftNIO."
     ]

@@ -211,7 +211,7 @@ struct TransferEnd: Sendable {
 }
 
 /// A task whose response is received as data.
-open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {}  // because the base class is unchecked Sendable
+open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {}  // Unchecked, because the base class is unchecked Sendable
 
 /// A task that downloads into a file.
 open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // because the base class is unchecked Sendable
@@ -242,7 +242,7 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
     /// contains the new path after the end.
     ///
     /// If the response is not a file (for example 404), the task fails. Set this property before `resume()`. If it is `nil`, the
-    /// delegate receives a temporary file. Only background sessions use it. Apple's API has no equivalent.
+    /// delegate receives a temporary file. Only background tasks use it. Apple's API has no equivalent.
     public var destination: URL? {
         get { facts.withLock { $0.destination } }
         set { facts.withLock { $0.destination = newValue } }
@@ -250,7 +250,7 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
 
     /// The rule for an existing file at ``destination``. If `true`, a file that exists at the end of the download is replaced. If
     /// the app sets `false`, no file is replaced. If the app sets no value, only a file that exists at `resume()` is replaced.
-    /// Set the rule before `resume()`. Only background sessions use it. Apple's API has no equivalent.
+    /// Set the rule before `resume()`. Only background tasks use it. Apple's API has no equivalent.
     public var replacesDestination: Bool {
         get { facts.withLock { $0.replacesDestination ?? false } }
         set { facts.withLock { $0.replacesDestination = newValue } }
@@ -263,7 +263,7 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
     }
 
     /// The expected SHA-256 of the file, as 64 hex digits. If the file has another SHA-256, the task fails. Set this property
-    /// before `resume()`. Only background sessions use it. Apple's API has no equivalent.
+    /// before `resume()`. Only background tasks use it. Apple's API has no equivalent.
     public var expectedSHA256: String? {
         get { facts.withLock { $0.expectedSHA256 } }
         set { facts.withLock { $0.expectedSHA256 = newValue } }

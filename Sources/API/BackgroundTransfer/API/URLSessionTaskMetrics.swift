@@ -7,7 +7,7 @@ import TransferMachines
 /// Differs from Apple: for a background task, only the times of the complete transfer and the number of attempts are known. The
 /// times of name lookups, connections and handshakes are not known, because the agent made the requests, often several requests
 /// for one transfer.
-open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {  // because the object is immutable
+open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {  // Unchecked, because the object is immutable
     /// The source of a response.
     public enum ResourceFetchType: Int, Sendable {
         /// The response came from a ``URLProtocol``, or belongs to a background task.
@@ -53,7 +53,7 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {  // because th
 /// A date is `nil` if the step was not necessary. The dates of the connection are `nil` if the request used an existing
 /// connection. The dates of the handshake are `nil` if the connection has no TLS. For a background task all dates except
 /// ``fetchStartDate`` and ``responseEndDate`` are `nil`.
-open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  // because the object is immutable
+open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  // Unchecked, because the object is immutable
     /// The request that was sent: the app's request, or the request after a redirect.
     public let request: URLRequest
     /// The response, or `nil` if no response arrived.

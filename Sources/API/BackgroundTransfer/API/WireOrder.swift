@@ -18,9 +18,10 @@ struct WireOrder: Sendable {
     var allowsConstrained: Bool
 
     /// - Parameter streams: `true` if the body may be a stream. In this case the caller sends the stream.
-    /// - Throws: `URLError`: `.unsupportedURL` if the scheme is not http or https, if a proxy is configured, and for a background
-    ///   session if the body is a stream or the agent cannot make the request; `.badURL` for an invalid port or method, and for a
-    ///   header that cannot be sent; `.dataLengthExceedsMaximum` for a GET with a body, as since iOS 13.
+    /// - Throws: `URLError`. The code is `.unsupportedURL` if the scheme is not http or https, or if a proxy is configured. In a
+    ///   background session, the code is also `.unsupportedURL` if the body is a stream or the agent cannot make the request. The
+    ///   code is `.badURL` for an invalid port or method, and for a header that cannot be sent. The code is
+    ///   `.dataLengthExceedsMaximum` for a GET request with a body, as in iOS 13 and later.
     init(
         _ request: URLRequest, _ configuration: URLSessionConfiguration, defaultMethod: String = "GET", streams: Bool = false
     ) throws {

@@ -202,8 +202,8 @@ extension BackgroundSession {
                 return true
             }
             batch.acknowledge()
-            // If an event was repeated, it may have crashed an earlier process and may also crash this process. So no other event
-            // is claimed before the delegate has decided about this event.
+            // If an event was repeated, it may have crashed an earlier process and may also crash this process. For this reason,
+            // no other event is claimed before the delegate has decided about the repeated event.
             if claimed.count == 1, (launch?.repetitions ?? 0) > 0, state.withLock({ $0.reporting.undecided > 0 }) {
                 return .done
             }

@@ -11,7 +11,7 @@ import TransferMachines
 /// bytes.
 final class BackgroundSession: SessionEngine {
     struct State {
-        /// The session object, while the session has a delegate or a handler to call. Otherwise only the app keeps it in memory.
+        /// The session object, while the session has a delegate or a handler to call. Otherwise only the app has a reference.
         var session: URLSession?
         var delegate: HeldDelegate?
         /// The tasks whose ends this process has not reported, by identifier.
@@ -48,7 +48,7 @@ final class BackgroundSession: SessionEngine {
 
     enum Life: Equatable {
         case open
-        /// The session accepts no more tasks. It becomes invalid when all tasks have ended and the waiting events were read.
+        /// The session accepts no more tasks. The session becomes invalid when all tasks have ended.
         case ending(hasReadLedger: Bool)
         case invalid
     }
@@ -56,8 +56,7 @@ final class BackgroundSession: SessionEngine {
     let identifier: String
     let configuration: URLSessionConfiguration
     let state = Mutex(State())
-    /// The reserved and unused task identifiers. They have a separate lock, because a commit under the lock notifies this
-    /// session.
+    /// The reserved and unused task identifiers. A separate lock is used, because a commit notifies this session.
     let identifiers = Mutex(TaskIdentifiers())
     let (listening, reading) = (ReadRetry(), ReadRetry())
 

@@ -41,7 +41,7 @@ package final class InProcessTransport: Sendable {
 
     /// - Parameters:
     ///   - isOnTestHost: `true` if the caller belongs to the test of the test host.
-    ///   - handler: a closure that receives the events. It is called on the transport's thread.
+    ///   - handler: a closure that receives the events. The closure is called on the transport's thread.
     func start(
         _ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink, launch: Int64?,
         isOnTestHost: Bool, handler: @escaping @Sendable (TransportEvent) -> Void

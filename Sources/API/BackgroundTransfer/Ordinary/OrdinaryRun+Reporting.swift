@@ -195,8 +195,8 @@ extension OrdinaryRun {
         _ ended: State, _ error: URLError?, _ sessionDelegate: (any URLSessionDelegate)?, _ session: URLSession
     ) {
         let delegate = task.receiver(or: sessionDelegate)
-        // An error is also possible at this late time: the delegate refused the response after all bytes had arrived, or the file
-        // of a new download could not be written.
+        // An error is still possible now. The delegate may have refused the response after all bytes arrived, or the file of a
+        // new download could not be written.
         let late = state.withLock { state -> URLError? in
             if case .rejected = state.body { return URLError(.cancelled).concerning(ended.request?.url) }
             if state.becomes != nil, case .refused(let error) = state.detour { return error.concerning(ended.request?.url) }

@@ -37,7 +37,7 @@ extension OrdinaryRun {
         var isEndPosted = false
         /// The number of received bytes that the download's delegate was last notified about.
         var reportedReceived: Int64 = 0
-        /// A closure that reports the end. It is called once, and the call may be delayed.
+        /// A closure that reports the end of the task. The closure is called once, and the call may be delayed.
         var end: (@Sendable (URLError?) -> Void)?
         /// `true` if a redirect or challenge is the final response. Such a response is not stored in the cache.
         var isDetourTheAnswer = false

@@ -230,8 +230,8 @@ final class OrdinaryRun: TaskRun {
             case .ended(let attempt, let end): engine.cookies.whenStored { self.ended(attempt, end) }
             }
         }
-        // If the task was stopped after the check above and before the start, the transport had no transfer to stop. So the
-        // transfer is stopped now.
+        // If the task was stopped after the check above and before the start, the transport had no transfer to stop. For this
+        // reason, the transfer is stopped now.
         if state.withLock({ $0.attempt == attempt && !$0.canContinueWork }) { transport.cancel(attempt) }
     }
 

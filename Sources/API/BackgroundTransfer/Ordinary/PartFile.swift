@@ -1,7 +1,7 @@
 import Foundation
 
 /// The partial file of a download in an ordinary session. The file is in the temporary folder, and its name contains a token.
-final class PartFile: @unchecked Sendable {  // because it is used under its run's lock
+final class PartFile: @unchecked Sendable {  // Unchecked, because it is used under its run's lock
     let token: String
     let url: URL
     private var descriptor: Int32

@@ -34,7 +34,7 @@ struct CachedResponse: Sendable {
     /// Returns the response in the form in which the cache stores it. The response has a class of Foundation, because an archive
     /// with a class of this module would depend on the module's name.
     ///
-    /// - Parameter received: the time of arrival. It is used if the response contains no date.
+    /// - Parameter received: the time of arrival. The time is used if the response contains no date.
     static func kept(_ response: HTTPURLResponse, _ data: Data, received: Date) -> CachedURLResponse? {
         guard let url = response.url else { return nil }
         let fields = CacheRule.dated(head(response).headers, received: received)

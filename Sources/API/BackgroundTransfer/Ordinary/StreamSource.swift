@@ -10,7 +10,7 @@ final class StreamSource: BodySource {
 
     /// The state that the source shares with the reading thread. The thread has no reference to the source, so that the source
     /// can be released.
-    private final class Pipe: @unchecked Sendable {  // because the condition guards all mutable state
+    private final class Pipe: @unchecked Sendable {  // Unchecked, because the condition guards all mutable state
         let condition = NSCondition()
         var bytes = Data()
         var isAtEnd = false

@@ -80,7 +80,7 @@ final class WebSocketExchange: Sendable {
 
     /// Receives the next message. Messages that arrived before the end of the connection can still be received.
     ///
-    /// - Parameter number: a number that ``reserve()`` returned. It is necessary if the caller may end the wait early.
+    /// - Parameter number: a number that ``reserve()`` returned. A number is necessary if the caller may end the wait early.
     func receive(_ number: Int? = nil, _ call: @escaping Receiver) {
         let answer = state.withLock { state -> Result<WebSocketMachine.Message, URLError>? in
             if !state.arrived.isEmpty {
