@@ -63,7 +63,7 @@ extension AppRuntime {
         return read("the state of network and power") { try $0.fact(.conditions)?.conditions } ?? nil
     }
 
-    /// `true` if the ledger has unfinished work, or cannot be read at the moment. In the second case an agent may be started
+    /// `true` if the ledger has unfinished work, or cannot be read now. If the ledger cannot be read, an agent may be started
     /// without need, but an agent without work exits.
     package var hasWorkLeft: Bool {
         guard hasLedger, !hasLedgerInMemory else { return false }

@@ -64,8 +64,8 @@ package enum CompanionProgram {
         (environment["PATH"] ?? "/usr/bin").split(separator: ":").map { $0 + "/" + name }
     }
 
-    /// Returns whether a path is the path of a program. If the file cannot be examined at the moment, the result is `true`. If
-    /// the file is not a program, the start of the file fails later with a reason.
+    /// Returns whether a path is the path of a program. If the file cannot be examined now, the result is `true`. If the file is
+    /// not a program, the start of the file fails later with a reason.
     private static func isProgram(_ path: String) -> Bool {
         var information = stat()
         guard path.hasPrefix("/") else { return false }

@@ -79,7 +79,7 @@ final class HostedWaits: Sendable {
 
     func end(_ number: Int) { state.withLock { _ = $0.waits.removeValue(forKey: number) } }
 
-    /// Returns whether the launch waits for the ledger and all its waits have processed every commit.
+    /// Returns `true` if the launch waits for a change of the ledger, and if every wait of the launch has processed all commits.
     func isWaiting(launch: Int64, commits: Int) -> Bool {
         state.withLock { state in
             let own = state.waits.values.filter { $0.launch == launch }

@@ -72,7 +72,7 @@ public struct BackgroundGuarantees: Sendable, Equatable, Codable {
     /// manager, the app's next command or the next login starts the agent again. Source of the rule: systemd.service(5),
     /// `Restart=`.
     ///
-    /// Differs from Apple: on iOS, a user who swipes the app away ends its refreshes and its transfers.
+    /// Differs from Apple: on iOS, a user who swipes the app away ends the app's refreshes and transfers.
     public let survivesForceQuit: Guarantee
     /// The machine wakes from sleep for work that is due. Source of the rule: timerfd_create(2), `CLOCK_BOOTTIME_ALARM`, which
     /// needs `CAP_WAKE_ALARM`.

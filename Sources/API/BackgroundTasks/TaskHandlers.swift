@@ -93,7 +93,7 @@ final class TaskHandlers: Sendable {
     }
 
     /// Runs the registered handler, then all matching scene actions. Returns `false` if the handler failed, or `nil` if this
-    /// process has neither a handler nor an action.
+    /// process has no handler and no action.
     private func run(_ launch: LaunchRecord) async -> Bool? {
         let (registered, actions) = handlers(of: launch)
         guard registered != nil || !actions.isEmpty else { return nil }

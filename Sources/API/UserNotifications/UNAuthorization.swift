@@ -1,4 +1,4 @@
-/// The permissions that an app requests. Differs from Apple: a desktop grants all permissions or none.
+/// The permissions that an app requests. Differs from Apple: a desktop grants all permissions or no permission.
 public struct UNAuthorizationOptions: OptionSet, Sendable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }

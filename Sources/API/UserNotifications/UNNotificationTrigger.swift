@@ -58,11 +58,11 @@ public final class UNTimeIntervalNotificationTrigger: UNNotificationTrigger, @un
 /// A trigger that shows a notification when the local time matches date components. If the trigger repeats, the notification is
 /// shown at each match.
 ///
-/// The trigger is a rule and not a fixed date. The next date is computed again when the time zone or the clock changes, unless
-/// the components contain a time zone. If a change to daylight saving time skips a matching time, the notification is shown at
-/// the end of the skipped period. If a matching time occurs twice, the notification is shown at the first of the two times. If
-/// the computer was off at the time of a notification, the notification is shown when the computer is on again. If several times
-/// were missed, the notification is shown once.
+/// The trigger is a rule and not a fixed date. If the components contain no time zone, the next date is computed again when the
+/// time zone or the clock changes. If a change to daylight saving time skips a matching time, the notification is shown at the
+/// end of the skipped period. If a matching time occurs twice, the notification is shown at the first of the two times. If the
+/// computer was off at the time of a notification, the notification is shown when the computer is on again. If several times were
+/// missed, the notification is shown once.
 public final class UNCalendarNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because the object is immutable
     /// The components to match. Components without a value are not compared.
     public let dateComponents: DateComponents

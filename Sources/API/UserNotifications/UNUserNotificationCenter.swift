@@ -36,7 +36,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         }
     }
 
-    /// Returns `true` unless the user switched the app's notifications off. Differs from Apple: the user is not asked.
+    /// Returns `false` if the user switched the app's notifications off, and otherwise `true`. Differs from Apple: the user is
+    /// not asked.
     /// - Throws: nothing. The method is marked `throws` only because Apple's method is.
     public func requestAuthorization(options: UNAuthorizationOptions = []) async throws -> Bool {
         await notificationSettings().authorizationStatus == .authorized

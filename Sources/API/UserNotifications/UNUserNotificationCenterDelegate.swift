@@ -13,7 +13,7 @@ import Synchronization
 /// declares the method. Declare the method in the base class, and `override` the method in the subclass.
 public protocol UNUserNotificationCenterDelegate: AnyObject {
     /// Returns the parts of a notification to show. The method is called while a user runs the app, if the app adds a
-    /// notification or the trigger of a notification is due. If the options contain neither banner nor list, the notification is
+    /// notification or the trigger of a notification is due. If the options do not contain banner or list, the notification is
     /// not shown. If the delegate does not respond within 5 s, the complete notification is shown.
     ///
     /// Differs from Apple: a desktop does not report which app is in front. An app counts as in front if a user started the app

@@ -1,8 +1,8 @@
 import BackgroundScheduling
 import Foundation
 
-/// The conditions that prevent requests from running at the moment. The command `why` shows these conditions. The agent uses the
-/// same rules.
+/// The conditions that prevent requests from running now. The command `why` shows these conditions. The agent uses the same
+/// rules.
 package struct Explanation {
     private let observed: ObservedConditions?
     private let live: [String: LaunchRecord]

@@ -11,7 +11,8 @@ import TransferMachines
 package struct AppRecord: Codable, Sendable, Equatable {
     /// The absolute path of the executable.
     package var executable: String
-    /// The arguments of the app. The agent adds its own arguments after them. The list is empty for most apps.
+    /// The first arguments of the executable. The agent adds more arguments after these arguments. The list is empty for most
+    /// apps.
     package var arguments: [String]
     package var version: String
     /// The name of the app that the user sees, for example as the sender of notifications.

@@ -355,7 +355,7 @@ package final class Ledger: Sendable {
 }
 
 /// The ledger inside one transaction. The extensions of this type contain the functions that read and change the tables. Each
-/// table has its own file.
+/// table has a separate source file.
 package struct LedgerTransaction {
     let database: Database
     /// The number of commits by other views of a ledger in memory. All views share one connection, and SQLite cannot distinguish

@@ -322,9 +322,9 @@ enum LedgerSchema {
         }
     }
 
-    /// Adds the names of stored uploads. Before each PUT request, the agent checks whether a name is already in use, and the cost
-    /// must not depend on the number of uploads in the folder. SQLite computes the two columns. The columns are `NULL` if the
-    /// receipt is not valid JSON.
+    /// Adds the names of stored uploads. Before each PUT request, the agent checks whether a name is already in use. The cost of
+    /// this check must not depend on the number of uploads in the folder. SQLite computes the two columns. The columns are `NULL`
+    /// if the receipt is not valid JSON.
     private static func addStoredNames(_ database: Database) throws {
         try database.alter(table: "transfer") { table in
             table.add(column: "storedURL", .text).generatedAs(

@@ -112,8 +112,8 @@ extension LedgerTransaction {
         return meant
     }
 
-    /// Cancels future repetitions of these notifications, and withdraws those that were not shown yet. Notifications on the
-    /// screen are not removed.
+    /// Cancels future repetitions of these notifications, and withdraws notifications that were not shown yet. Notifications on
+    /// the screen are not removed.
     package func cancelComing(_ meant: [NotificationRecord], now: Date) throws {
         try save(meant) { notice in
             if notice.life.isUnreported { notice.handle(.takenBack(now: now)) }

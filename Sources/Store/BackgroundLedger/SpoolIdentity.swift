@@ -41,7 +41,7 @@ extension LedgerTransaction {
 }
 
 extension Ledger {
-    /// Records the identity of the spool folder if the ledger has another identity or none. A failure is harmless: if a copy is
+    /// Records the identity of the spool folder if the ledger does not contain this identity. A failure is harmless: if a copy is
     /// missing and the folder is not recorded, the upload waits.
     func recordSpool() {
         let spool = directories.spool

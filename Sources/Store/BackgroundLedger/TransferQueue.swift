@@ -153,8 +153,9 @@ extension LedgerTransaction {
         return next.map { Date(timeIntervalSince1970: $0) }
     }
 
-    /// Returns the transfers that made no progress for too long, or that take too long in total, and the time at which the next
-    /// transfer reaches its limit. Complete and verified transfers are not included, because their files only have to be renamed.
+    /// Returns the transfers that made no progress for too long, or that take too long in total. Also returns the time at which
+    /// the next transfer reaches its limit. Complete and verified transfers are not included, because their files only have to be
+    /// renamed.
     ///
     /// - Parameter tried: the transfers that this agent has already tried.
     /// - Returns: the transfers in `due` must fail. The transfers in `untried` are waiting and must be tried first. The number of
@@ -301,7 +302,8 @@ extension LedgerTransaction {
             arguments: [session])
     }
 
-    /// Returns the running and waiting transfers of a session, about whose progress an app may have to be notified.
+    /// Returns the running and waiting transfers of a session. The app may have to be notified of the progress of these
+    /// transfers.
     package func movingTransfers(session: String) throws -> [TransferRecord] {
         try TransferRecord.fetchRare(
             database.cachedStatement(

@@ -137,7 +137,7 @@ extension TransferRecord {
                 fruitlessAttempts = 0
                 uploadMemory?.creations = 0
             case .forgetSecrets:
-                // The secrets of an app's own request are kept until the files of the transfer are removed, because the app can
+                // The secrets of a request that the app created are kept until the files of the transfer are removed. The app can
                 // read the request when the task ends.
                 if case .collected = event {
                     forgetSecrets()

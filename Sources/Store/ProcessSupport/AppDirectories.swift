@@ -89,8 +89,8 @@ package struct AppDirectories: Sendable, Equatable {
     package static let attachmentPrefix = "attachment-"
     /// The time in seconds for which a copy without a row is kept.
     package static let leftCopyRetention: Double = 30 * 86_400
-    /// The lock file of the spool. A process that creates a file before the file's row holds a shared lock. A process that
-    /// removes files without rows holds an exclusive lock.
+    /// The lock file of the spool. A process that creates a file, and adds the row of the file later, holds a shared lock until
+    /// then. A process that removes files without rows holds an exclusive lock.
     package var spoolLock: URL { state.appendingPathComponent("spool.lock", isDirectory: false) }
 
     package func launchLock(_ id: Int64) -> URL { launches.appendingPathComponent("\(id).lock", isDirectory: false) }

@@ -204,8 +204,8 @@ package struct UserUnits: Sendable {
 
     // MARK: The timer
 
-    /// Sets the timer: the user manager starts the service at the given time, also after a reboot or a sleep, and each time the
-    /// clock or the time zone changes.
+    /// Sets the timer. The user manager then starts the service at the given time, also after a reboot or a sleep. The timer also
+    /// starts the service when the clock or the time zone changes.
     ///
     /// Cost: a few requests to the user manager. If the text of the timer has changed, the user manager also needs tens of
     /// milliseconds, because it reads all its units again.

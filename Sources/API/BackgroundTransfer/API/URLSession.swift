@@ -135,7 +135,8 @@ open class URLSession: NSObject, @unchecked Sendable {  // Unchecked, because it
     /// ``URLSessionTask/State/completed``, and `resume()` and `cancel()` have no effect.
     ///
     /// If the agent's database (ledger) cannot be read for a minute, a message is printed on standard error. The list then
-    /// contains only the tasks of this process. If the list lacked a task, a new task fails, because both tasks may be the same.
+    /// contains only the tasks of this process. If a task was missing in the list, a new task fails, because the two tasks may be
+    /// equal.
     open var allTasks: [URLSessionTask] { get async { engine.allTasks() } }
 
     /// The tasks of ``allTasks``, as one array for each kind of task.

@@ -10,7 +10,7 @@ extension OrdinaryRun {
     enum Phase {
         case active
         case cancelling
-        /// The result of the task is known. The report of the end may still be delayed, unless the task was cancelled.
+        /// The result of the task is known. The report of the end may still be delayed if the task was not cancelled.
         case over(wasCancelled: Bool)
     }
 
