@@ -228,8 +228,8 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
     /// has no effect. Apple's API has no equivalent.
     public func abandonCurrentLaunch(_ reason: String) { LaunchContext.current?.abandon(reason) }
 
-    /// The current time of the clock that decides when requests of this process begin. In a test that runs on a test host, the
-    /// test host sets this clock.
+    /// The current time of the clock that decides when requests of this process begin. A test host sets this clock during a test,
+    /// and a rehearsal sets this clock for its processes.
     package static var now: Date { AppRuntime.isOnTestHost ? AppRuntime.shared.now : ThisProcess.now }
 
     private func send(_ verb: ControlRecord.Verb, _ argument: String) async throws -> String {
