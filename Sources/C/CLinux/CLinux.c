@@ -6,7 +6,9 @@
 #include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stddef.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -52,7 +54,19 @@ int clinux_sqlite_take_read_fault(void) {
     return fault;
 }
 
+// Keeps ended children until this process waits for them. If this process inherits an ignored SIGCHLD, the kernel removes an ended
+// child at once. Its exit code is then lost, and another process can get its number.
+static void keep_ended_children(void) {
+    struct sigaction action;
+    if (sigaction(SIGCHLD, NULL, &action) != 0) return;
+    if (action.sa_handler != SIG_IGN && !(action.sa_flags & SA_NOCLDWAIT)) return;
+    if (action.sa_handler == SIG_IGN) action.sa_handler = SIG_DFL;
+    action.sa_flags &= ~SA_NOCLDWAIT;
+    sigaction(SIGCHLD, &action, NULL);
+}
+
 int clinux_spawn(const clinux_spawn_request *request, pid_t *pid) {
+    keep_ended_children();
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     int code = posix_spawn_file_actions_init(&actions);
@@ -94,6 +108,8 @@ int clinux_spawn(const clinux_spawn_request *request, pid_t *pid) {
     sigaddset(&defaults, SIGHUP);
     sigaddset(&defaults, SIGPIPE);
     sigaddset(&defaults, SIGXFSZ);
+    // A program that inherits an ignored SIGCHLD does not get the exit codes of its children.
+    sigaddset(&defaults, SIGCHLD);
     posix_spawnattr_setsigmask(&attributes, &mask);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
@@ -222,5 +238,7 @@ __attribute__((constructor)) static void keep_arguments(int count, char **values
 }
 
 char *_Nullable const *_Nonnull clinux_arguments(void) { return arguments; }
+
+const char *clinux_program_path(void) { return (const char *)getauxval(AT_EXECFN); }
 
 const char *clinux_stormy_version(void) { return STORMY_VERSION; }

@@ -113,7 +113,7 @@ package struct ChildProcess: Sendable {
     /// number of the signal, as in shells.
     package static func wait(for pid: Int32) -> Int32 {
         var status: Int32 = 0
-        while waitpid(pid, &status, 0) < 0, errno == EINTR {}
+        while waitpid(pid, &status, 0) < 0 { if errno != EINTR { return 255 } }
         let signal = status & 0x7f
         return signal == 0 ? status >> 8 & 0xff : 128 + signal
     }

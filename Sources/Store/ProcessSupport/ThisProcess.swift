@@ -31,7 +31,16 @@ package enum ThisProcess {
     }
 
     /// The path of the executable. If an upgrade has replaced the file, this is the path of the new file.
-    package static var executablePath: String { Self.executable(of: getpid())?.path ?? arguments.first ?? "" }
+    ///
+    /// If `/proc` cannot be read, this is the path with which the kernel started the program. The first argument is not used, because
+    /// it can be the name of a foreign program in the current folder.
+    package static var executablePath: String {
+        if let path = executable(of: getpid())?.path { return path }
+        guard let started = clinux_program_path().map({ String(cString: $0) }) else { return "" }
+        guard let resolved = realpath(started, nil) else { return started }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
 
     /// `true` if the executable was removed or replaced.
     package static var isDeleted: Bool { Self.executable(of: getpid())?.isDeleted ?? false }

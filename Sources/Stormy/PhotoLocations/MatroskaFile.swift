@@ -83,8 +83,7 @@ struct MatroskaFile {
         guard text.contains(where: { $0 > 0x20 }) else { return }
         let isText = text.allSatisfy { $0 >= 0x20 || 9...13 ~= $0 || $0 == 0 }
         let isLocation =
-            LocationNames.isLocation(name)
-            || isText && !CoordinateText(name + (name.isEmpty ? [] : Array("=".utf8)) + text).all().isEmpty
+            KeyedText(key: name, text: isText ? text : []).location != nil || isText && !CoordinateText(text).all().isEmpty
         guard isLocation else { return }
         let label = name.isEmpty ? "a text" : "the tag \(String(decoding: name.prefix(40), as: UTF8.self))"
         view.search.fail(.unproven(block: "\(label) of \(block)"))

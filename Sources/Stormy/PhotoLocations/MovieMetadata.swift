@@ -46,14 +46,14 @@ struct MovieMetadata {
     func cleanKeys() {
         let children = box.children
         let lists = children.filter { $0.type == "ilst" }.flatMap { Box.all(in: $0.content) }
-        var keys: Set<Int> = []
+        var keys: [Int: [UInt8]] = [:]
         for list in children where list.type == "keys" {
             var position = 8
             var index = 1
             while let size = list.content.number(position, 4), size >= 8, index < 100_000 {
                 let key = list.content.bytes(position + 8, min(size - 8, 400)) ?? []
+                keys[index] = key
                 if LocationNames.isLocation(key) {
-                    keys.insert(index)
                     list.content.fill(position + 8, size - 8, with: UInt8(ascii: "-"), "key of \(name)")
                 }
                 position += size
@@ -62,19 +62,27 @@ struct MovieMetadata {
         }
         for item in lists {
             let index = item.content.search.isFinished ? 0 : number(item.type)
-            let label =
-                item.type == "----" ? Box.all(in: item.content).first { $0.type == "name" }?.content.from(4).allBytes() ?? [] : []
-            if keys.contains(index) || ["©xyz", "loci"].contains(item.type) || LocationNames.isLocation(label) {
+            let parts = Box.all(in: item.content)
+            let label = item.type == "----" ? parts.first { $0.type == "name" }?.content.from(4).allBytes() ?? [] : keys[index] ?? []
+            let places = KeyedText(key: label, text: text(of: parts)).location
+            if places != nil || ["©xyz", "loci"].contains(item.type) {
+                for place in places ?? [] { box.content.search.add(place) }
                 recordPlace(item)
                 item.free("location in \(name)")
             } else if item.type != "covr" {
                 // The types 1 and 2 are text in UTF-8 and UTF-16.
-                for data in Box.all(in: item.content) where data.type == "data" && [1, 2].contains(data.content.number(0, 4)) {
+                for data in parts where data.type == "data" && [1, 2].contains(data.content.number(0, 4)) {
                     OpaqueBytes(data.content.from(8), name).cleanText()
                 }
                 OpaqueBytes(item.content, name).clean()
             }
         }
+    }
+
+    /// Returns the first letters of the value of an item. In UTF-16, the letters of a coordinate are every second byte.
+    private func text(of parts: [Box]) -> [UInt8] {
+        let values = parts.filter { $0.type == "data" }.map { $0.content.bytes(8, min(400, max(0, $0.content.count - 8))) ?? [] }
+        return Array(values.joined(separator: [UInt8(ascii: " ")]).filter { $0 != 0 }.prefix(400))
     }
 
     private func number(_ type: String) -> Int { type.unicodeScalars.reduce(0) { $0 << 8 | Int($1.value & 0xFF) } }

@@ -100,11 +100,9 @@ struct PNGFile {
         /// Returns whether a text chunk contains a location, and records the location. Some tools write each tag as a chunk, for
         /// example "exif:GPSLatitude" or "lat".
         private func isLocation(_ keyword: [UInt8], _ text: ByteView) -> Bool {
-            let last = Array(keyword.split(separator: UInt8(ascii: ":")).last ?? [])
             let value = text.bytes(0, min(text.count, 200)) ?? []
-            let finds = CoordinateName(last) == nil ? [] : CoordinateText(last + Array("=".utf8) + value).all()
-            guard LocationNames.isLocation(last) || LocationNames.isLocation(keyword) || !finds.isEmpty else { return false }
-            for place in finds.flatMap(\.places) { view.search.add(place) }
+            guard let places = KeyedText(key: keyword, text: value).location else { return false }
+            for place in places { view.search.add(place) }
             return true
         }
 

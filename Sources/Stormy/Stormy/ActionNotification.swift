@@ -66,6 +66,8 @@ package enum PhotoChoice {
         case noChooser
         case tooLate
         case ambiguous
+        case remote(String)
+        case notUTF8(String)
 
         package var description: String {
             switch self {
@@ -73,6 +75,10 @@ package enum PhotoChoice {
             case .tooLate: "No photo was chosen for ten minutes. In a terminal: stormy upload FILE"
             case .ambiguous:
                 "The path of a chosen file contains a line break. Choose the files one by one, or in a terminal: stormy upload FILE"
+            case .remote(let address):
+                "No photo was queued, because \(address) is not on this computer. Copy the file to this computer first"
+            case .notUTF8(let path):
+                "No photo was queued, because the name of \(path) is not UTF-8. Rename the file first"
             }
         }
     }
@@ -82,11 +88,13 @@ package enum PhotoChoice {
     /// - Parameter onOpen: A closure that receives the process of each file chooser that is opened.
     package static func choosePhotos(onOpen: @escaping @Sendable (ProcessIdentity) -> Void = { _ in }) async throws -> [String]? {
         switch await FileChooser.choosePhotos(onOpen: onOpen) {
-        case .chosen(let files): files.map(\.path)
+        case .chosen(let paths): paths
         case .cancelled: nil
         case .tooLate: throw Failure.tooLate
         case .unavailable: throw Failure.noChooser
         case .ambiguous: throw Failure.ambiguous
+        case .remote(let address): throw Failure.remote(address)
+        case .notUTF8(let path): throw Failure.notUTF8(path)
         }
     }
 }

@@ -7,7 +7,8 @@ import Synchronization
 /// Shows a file chooser to the user: the chooser of the desktop's portal, or an installed program if the desktop has no portal.
 enum FileChooser {
     enum Choice: Sendable, Equatable {
-        case chosen([URL])
+        /// The paths of the chosen files.
+        case chosen([String])
         case cancelled
         /// The user did not respond in time.
         case tooLate
@@ -15,6 +16,11 @@ enum FileChooser {
         case unavailable
         /// The chosen files are unknown, because a path may contain the line feed that also separates the paths in the output.
         case ambiguous
+        /// A chosen file is not on this computer. The value is the address of the file.
+        case remote(String)
+        /// The name of a chosen file is not UTF-8. The value is the path, in which U+FFFD replaces the invalid bytes. The path may
+        /// therefore be the path of another file.
+        case notUTF8(String)
     }
 
     private struct Chooser {
@@ -71,7 +77,9 @@ enum FileChooser {
         case .exited(0, let output, _):
             let paths = output.split(separator: chooser.separator).map(String.init)
             if chooser.separator == "\n", containsPathOfSeveralLines(paths) { return .ambiguous }
-            return paths.isEmpty ? .cancelled : .chosen(paths.map { URL(fileURLWithPath: $0) })
+            if let path = paths.first(where: { $0.unicodeScalars.contains("\u{FFFD}") }) { return .notUTF8(path) }
+            if let address = paths.first(where: { !$0.hasPrefix("/") }) { return .remote(address) }
+            return paths.isEmpty ? .cancelled : .chosen(paths)
         case .exited(1, _, let errors) where !errors.contains("cannot open display"): return .cancelled
         case .exited: return .unavailable
         }

@@ -10,6 +10,8 @@ import Stormy
 struct PhotoFinder {
     /// `true` if folders are searched.
     let isRecursive: Bool
+    /// `true` if the arguments can be patterns. Paths from a file chooser are names of files only.
+    let acceptsPatterns: Bool
     /// The files in folders and lists that were skipped because they are not photos.
     private var skipped: [PathName] = []
     /// The number of folders in lists that were skipped.
@@ -21,8 +23,11 @@ struct PhotoFinder {
     private let ownFiles = OwnFiles()
     private let listFolder: (String) -> (names: [[UInt8]], code: Int32)
 
-    init(isRecursive: Bool, listFolder: @escaping (String) -> (names: [[UInt8]], code: Int32) = Self.entries) {
-        (self.isRecursive, self.listFolder) = (isRecursive, listFolder)
+    init(
+        isRecursive: Bool, acceptsPatterns: Bool = true,
+        listFolder: @escaping (String) -> (names: [[UInt8]], code: Int32) = Self.entries
+    ) {
+        (self.isRecursive, self.acceptsPatterns, self.listFolder) = (isRecursive, acceptsPatterns, listFolder)
     }
 
     /// A file to send, or the reason why an argument or an entry of a list cannot be sent.
@@ -72,7 +77,7 @@ struct PhotoFinder {
         }
         // If a file has exactly this name, the argument is not a pattern. The shell does not replace a pattern in quotes, so such
         // a pattern arrives here.
-        if PathPattern.isPattern(word), !FileManager.default.fileExists(atPath: word) { return matching(word) }
+        if acceptsPatterns, PathPattern.isPattern(word), !FileManager.default.fileExists(atPath: word) { return matching(word) }
         return meant(word)
     }
 

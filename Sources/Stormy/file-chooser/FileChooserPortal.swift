@@ -5,7 +5,8 @@ import DesktopBus
 /// windows look like the desktop's windows.
 final class FileChooserPortal {
     enum Choice: Equatable, Sendable {
-        /// The paths of the chosen files.
+        /// The paths of the chosen files, and the addresses of chosen files that are not on this computer. U+FFFD replaces bytes that
+        /// are not UTF-8.
         case chosen([String])
         case cancelled
         /// The desktop has no session bus, no portal, or a portal without a file chooser.
@@ -119,8 +120,12 @@ final class FileChooserPortal {
         for index in 0..<g_variant_n_children(addresses) {
             guard let address = g_variant_get_child_value(addresses, index) else { continue }
             defer { g_variant_unref(address) }
-            // Network addresses, which a file chooser may offer, are left out.
-            guard let path = g_filename_from_uri(g_variant_get_string(address, nil), nil, nil) else { continue }
+            guard let text = g_variant_get_string(address, nil) else { continue }
+            // The address of a file on a network server has no path. The address is returned, so that the caller can report it.
+            guard let path = g_filename_from_uri(text, nil, nil) else {
+                paths.append(String(cString: text))
+                continue
+            }
             paths.append(String(cString: path))
             g_free(path)
         }

@@ -208,6 +208,9 @@ typedef struct {
 // empty if that file cannot be opened or read.
 char *_Nullable const *_Nonnull clinux_arguments(void);
 
+// Returns the path with which the kernel started this program, or NULL. The path is relative if the caller used a relative path.
+const char *_Nullable clinux_program_path(void);
+
 // Starts a process. Returns 0, or an errno value.
 int clinux_spawn(const clinux_spawn_request *_Nonnull request, pid_t *_Nonnull pid);
 

@@ -67,8 +67,9 @@ struct UploadVerb: AsyncParsableCommand {
         if verify { return try await UploadVerification(store: try StormyStore.open()).run(files, at: to, json: json) }
         let destination = try Destinations().named(to)
         // The file chooser opens only after the command has checked that the destination is configured.
-        guard let given = choose && files.isEmpty ? try await PhotoChoice.choosePhotos() : files else { return }
-        var finder = PhotoFinder(isRecursive: recursive)
+        let usesChooser = choose && files.isEmpty
+        guard let given = usesChooser ? try await PhotoChoice.choosePhotos() : files else { return }
+        var finder = PhotoFinder(isRecursive: recursive, acceptsPatterns: !usesChooser)
         let found = finder.find(given)
         let said = PrintedEnds()
         var batch = Batch(
