@@ -84,7 +84,9 @@ package enum SimulationTool {
 
     /// Prints the results of `NoonHerd` as the table of the documentation.
     private static func playHerd() -> Int32 {
-        print("| Spread | 503 says | Busiest second | Requests | Refused | Last answer after noon | Given up |")
+        print(
+            "| Longest delay | Header of the 503 | Requests in the busiest second | Requests | Refused requests "
+                + "| Last forecast after noon | Installations without a forecast |")
         print("|---|---|---|---|---|---|---|")
         for spread in [0.0, 120, 900] {
             for retryAfter in [nil, 60, 600] as [Double?] {
