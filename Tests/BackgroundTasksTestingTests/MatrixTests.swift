@@ -20,14 +20,15 @@ import Testing
         var text = """
             # Every cause in every state
 
-            Sixteen states of work, and the causes that can interrupt each state. The real agent plays every combination in virtual time. The result
-            must be equal to the promise, word for word. `as usual` means that the result is the same as without the cause. `–` means that no process
-            of the app runs in this state, so that its time cannot run out and it cannot be ended.
+            Lists what happens to work in sixteen states after each kind of interruption. A test runs every combination with the real agent in virtual
+            time. The result must be equal to the promised result, word for word. `as usual` means that the interruption does not change the result.
+            `–` means that no process of the app runs in this state, so the interruption is not possible.
 
-            "shown" counts the notifications that the server showed. "reported" counts the ends of an upload that the app received, and
-            "received" counts the presses that the app received. "version" is the version of the file, of two on the server, that the app received.
+            "shown" is the number of notifications that the notification server showed. "reported" is the number of ended uploads that the app was
+            notified of. "received" is the number of pressed buttons that the app received. The server has two versions of a file, and "version" is
+            the version that the app received.
 
-            Written by its test: `WRITE_TABLES=1 swift test --filter MatrixTests`.
+            A test writes this page: `WRITE_TABLES=1 swift test --filter MatrixTests`.
 
             """
         for state in MatrixState.allCases {

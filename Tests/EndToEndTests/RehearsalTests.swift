@@ -208,10 +208,11 @@ private enum RehearsalPage {
         var page = """
             # Promises for interrupted work
 
-            Every scenario of `stormy rehearse`. The scenarios run real processes and kill them. The last column shows the necessary result. A promise
-            is kept only if the result is equal, word for word. `stormy rehearse` prints the results on your machine.
+            Lists every scenario of `stormy rehearse`. A scenario runs real processes and interrupts or kills the processes. The last column shows the
+            required result. A promise is kept only if the real result is equal to the required result, word for word. `stormy rehearse` prints the
+            results on your machine.
 
-            Written by its test: `WRITE_TABLES=1 swift test --filter EndToEnd.Rehearsals`.
+            A test writes this page: `WRITE_TABLES=1 swift test --filter EndToEnd.Rehearsals`.
 
             """
         var work = ""

@@ -31,7 +31,7 @@ TITLE = "Title of storm"
 
 # Features of the appearance.
 
-@feature("shown", "Is shown", "The server has the notification within 2 s of `add(_:)`, and the screen shows it.")
+@feature("shown", "Is shown", "The server receives the notification within 2 s of `add(_:)`, and the screen shows the notification.")
 def shown(scene):
     begun = time.monotonic()
     scene.notify("storm", title=TITLE, body="A line of text")
@@ -41,7 +41,7 @@ def shown(scene):
 
 @feature(
     "text", "Text as written",
-    "`<b>A&\"B\"</b>` in title and body is shown as these characters. It is escaped only for servers that read markup.")
+    "`<b>A&\"B\"</b>` in title and body is shown as these characters. The text is escaped only for servers that interpret markup.")
 def text(scene):
     words = '<b>A&"B"</b>'
     found = scene.show(title=words, body=words)
@@ -69,7 +69,7 @@ def picture(scene):
     expect(scene.desk.shows_picture(), "the server does not draw it")
 
 
-@feature("icon", "No broken icon", "The notification names an icon of the theme, or no icon.")
+@feature("icon", "No broken icon", "The notification has an icon of the theme, or no icon.")
 def icon(scene):
     found = scene.show()
     names = [found.icon] + [found.hints[key] for key in ("image-path", "image_path") if key in found.hints]
@@ -79,7 +79,7 @@ def icon(scene):
                f"there is no icon {name}")
 
 
-@feature("sound", "Sound", "A sound is requested if the content has one, and suppressed otherwise.")
+@feature("sound", "Sound", "If the content has a sound, the sound is requested. If not, every sound is suppressed.")
 def sound(scene):
     loud, silent = scene.show("loud", sound="bell"), scene.show("silent")
     expect(loud.hints.get("sound-name") == "bell" and not loud.hints.get("suppress-sound"), f"with a sound: {loud.hints}")
@@ -94,7 +94,7 @@ def urgency(scene):
     expect(got == [0, 1, 1, 2], f"the urgencies are {got}")
 
 
-@feature("stays", "Time-sensitive stays", "A time-sensitive notification stays on the screen longer than an active one.")
+@feature("stays", "Time-sensitive stays", "A time-sensitive notification stays on the screen longer than an active notification.")
 def stays(scene):
     quick, stay = scene.show("quick", level=1), scene.show("stay", level=2)
     if "actions" in scene.desk.capabilities:
@@ -112,7 +112,7 @@ def stays(scene):
 
 # Features of the buttons.
 
-@feature("buttons", "Buttons", "Two buttons are shown, in their order, and the notification itself can be pressed.")
+@feature("buttons", "Buttons", "Two buttons are shown in the requested order, and the user can press the notification itself.")
 def buttons(scene):
     found = scene.show()
     if "actions" not in scene.desk.capabilities:
@@ -121,21 +121,21 @@ def buttons(scene):
     expect(found.keys == ["default", "accept", "later"], f"the buttons are {found.actions}")
 
 
-@feature("press", "A button is reported", "The app receives a pressed button once.")
+@feature("press", "A button is reported", "If the user presses a button, the app receives the press once.")
 def press(scene):
     scene.show()
     scene.desk.press("accept")
     scene.wait_response("accept")
 
 
-@feature("again", "Pressed twice", "A fast second press is ignored.")
+@feature("again", "Pressed twice", "If the user presses a button twice, the second press is ignored.")
 def again(scene):
     scene.show()
     scene.desk.press_twice("later")
     scene.wait_response("later")
 
 
-@feature("leaves", "Leaves when pressed", "A pressed notification leaves the screen.")
+@feature("leaves", "Leaves when pressed", "If the user presses a notification, the notification leaves the screen.")
 def leaves(scene):
     # A notification of this level stays on the screen until it is pressed or closed.
     scene.show(level=2)
@@ -145,7 +145,7 @@ def leaves(scene):
     expect(not scene.bus.standing(TITLE), "it stands there still")
 
 
-@feature("body", "A press on the notification is reported", "The app receives a press on the notification itself.")
+@feature("body", "A press on the notification is reported", "If the user presses the notification itself, the app receives the press.")
 def body(scene):
     scene.show()
     scene.desk.press_body()
@@ -154,14 +154,14 @@ def body(scene):
 
 @feature(
     "dismissal", "Dismissal is reported",
-    "If the category requests it (`customDismissAction`), the app receives that the user closed the notification.")
+    "If the category has `customDismissAction` and the user closes the notification, the app is notified.")
 def dismissal(scene):
     scene.show()
     scene.desk.close()
     scene.wait_response(DISMISS)
 
 
-@feature("expiry", "Expiry is not a dismissal", "A notification that leaves the screen by itself is not reported as dismissed.")
+@feature("expiry", "Expiry is not a dismissal", "If the server removes a notification after some time, the app does not receive a dismissal.")
 def expiry(scene):
     found = scene.show("storm", level=0)
     if scene.desk.expires is None:
@@ -201,7 +201,7 @@ def takeoff(scene):
     expect(scene.listed() == ([], []), f"the app is told of {scene.listed()}")
 
 
-@feature("replace", "Replaced in place", "A notification with the same identifier replaces the first in its place.")
+@feature("replace", "Replaced in place", "A second notification with the same identifier replaces the first notification in its place.")
 def replace(scene):
     first = scene.show()
     second = scene.show(title="Another title")
@@ -212,7 +212,7 @@ def replace(scene):
     expect(len(scene.bus.standing()) == 1, f"{len(scene.bus.standing())} stand there")
 
 
-@feature("realert", "Replaced, alerts again", "A replacement requests its sound again.")
+@feature("realert", "Replaced, alerts again", "If a notification replaces another notification, its sound is requested again.")
 def realert(scene):
     scene.show(sound="bell")
     second = scene.show(sound="bell", body="Another line")
@@ -243,7 +243,7 @@ class Export:
             self.process.wait()
 
 
-@feature("progress", "Progress", "Continued processing shows its progress, title and text in one notification.")
+@feature("progress", "Progress", "One notification shows the progress, the title and the text of continued processing.")
 def progress(scene):
     export = Export(scene, 4)
     try:
@@ -267,7 +267,7 @@ def progress(scene):
         export.close()
 
 
-@feature("progress-ends", "Progress leaves", "When the work ends, its progress leaves the screen.")
+@feature("progress-ends", "Progress leaves", "When continued processing ends, the notification with the progress leaves the screen.")
 def progress_ends(scene):
     export = Export(scene, 2)
     try:
@@ -283,7 +283,7 @@ def progress_ends(scene):
 
 # Features of text from sources that are not trusted.
 
-@feature("controls", "Control characters", "Control characters and a right-to-left override do not disturb the text.")
+@feature("controls", "Control characters", "Control characters and a right-to-left override do not change how the text is shown.")
 def controls(scene):
     scene.notify("storm", title="a\x01\x1b[31mb\u202egnp.exe", body="c\x07\x08d\u202e\u2066e\nf")
     found = until(lambda: [notice for notice in scene.calls() if notice.answered_at], 8, "it is not shown")[-1]
@@ -295,7 +295,7 @@ def controls(scene):
     scene.alive(agent)
 
 
-@feature("long", "A body of 1 MB", "The text is shown, but cut. Agent and server continue to run, and the next notification is shown.")
+@feature("long", "A body of 1 MB", "A part of the text is shown. The agent and the server continue to run, and the next notification is shown.")
 def long(scene):
     # The text is too long for an argument of a command. The text is therefore written to the ledger while no agent is running.
     scene.run("notify", "storm", f"title={TITLE}", "body=LONG", PROVING_GROUND_NO_AGENT="1")
@@ -324,7 +324,7 @@ def chunk(kind, data):
 
 @feature(
     "attachments", "Bad attachments",
-    "These attachments are refused or left out: a text, 50 MB, an incomplete picture, a false huge size. The agent continues to run.")
+    "Four bad attachments are refused or not shown: a text, a file of 50 MB, an incomplete picture, and a picture with a false size. The agent continues to run.")
 def attachments(scene):
     head = b"\x89PNG\r\n\x1a\n"
     files = {"text.png": b"not a picture", "large.png": head, "broken.png": head + b"x" * 5000,
@@ -361,7 +361,7 @@ def live_buttons(scene, settle=1.5):
 
 @feature(
     "server-restart", "Server restarts",
-    "After the server was killed and started, the notification is shown again: once, silently, with working buttons.")
+    "After the server was killed and started, the notification is shown again once, without a sound, and its buttons work.")
 def server_restart(scene):
     scene.show(sound="bell", level=2)
     scene.desk.restart_server()
@@ -373,7 +373,7 @@ def server_restart(scene):
 
 @feature(
     "both-restart", "Agent and server restart",
-    "If the server was killed while no agent runs, the next agent shows the notification again: once, with working buttons.")
+    "If the server was killed while no agent runs, the next agent shows the notification again once, and its buttons work.")
 def both_restart(scene):
     scene.show(level=2)
     scene.kill_agent()
@@ -384,7 +384,7 @@ def both_restart(scene):
 
 @feature(
     "agent-killed", "Agent is killed",
-    "The next agent receives the buttons of notifications on the screen, and does not show these notifications twice.")
+    "If the user presses a button of a notification on the screen, the next agent receives the press. The notification is not shown twice.")
 def agent_killed(scene):
     scene.show(level=2)
     scene.kill_agent()
@@ -392,7 +392,7 @@ def agent_killed(scene):
     live_buttons(scene)
 
 
-@feature("frozen", "Server freezes", "A notification that is added while the server hangs for 5 s is shown once when the server continues.")
+@feature("frozen", "Server freezes", "If a notification is added while the server hangs for 5 s, the notification is shown once when the server continues.")
 def frozen(scene):
     scene.start_agent()
     until(scene.agent, 8, "no agent starts")
@@ -406,7 +406,7 @@ def frozen(scene):
     live_buttons(scene, settle=3)
 
 
-@feature("absent", "Server comes later", "A notification that is added while no server runs is shown once when a server starts.")
+@feature("absent", "Server comes later", "If a notification is added while no server runs, the notification is shown once when a server starts.")
 def absent(scene):
     scene.desk.kill_server()
     scene.notify("storm", title=TITLE, body="A line of text", level=2)
@@ -419,7 +419,7 @@ def absent(scene):
 
 @feature(
     "bus-restart", "Bus restarts",
-    "After bus and server were killed and started at the same address, the notification is shown again: once, with working buttons.")
+    "After the bus and the server were killed and started again at the same address, the notification is shown again once, and its buttons work.")
 def bus_restart(scene):
     scene.show(level=2)
     scene.desk.restart_bus()
@@ -435,7 +435,7 @@ def bus_restart(scene):
 
 @feature(
     "burst", "Thirty at once",
-    "Some notifications are shown, and one summary reports the others. Commands respond within 1 s. The app can remove all notifications.")
+    "If an app adds thirty notifications at once, some notifications are shown, and one summary reports the others. Commands respond within 1 s. The app can remove all notifications.")
 def burst(scene):
     words, same = ["notify", "storm", f"title={TITLE}", "body=A line of text", "count=30", "level=2"], scene.desk.same_words
     if same:

@@ -79,11 +79,11 @@ import Testing
             ("drizzle in unstable air", air(cape: 2000, -5, 0, rain: 0.2, gusts: 8)),
             ("drizzle in very unstable air", air(cape: 4000, -8, 0, rain: 0.4, gusts: 5)),
             ("a dry, unstable afternoon", air(cape: 4000, -8, 0, rain: 0, gusts: 5)),
-            ("the same, and wind gets up", air(cape: 4000, -8, 0, rain: 0.2, gusts: 12)),
+            ("an unstable afternoon with drizzle and stronger wind", air(cape: 4000, -8, 0, rain: 0.2, gusts: 12)),
             ("a shower with thunder", air(cape: 1500, -4, 10, rain: 0.8, gusts: 8)),
             ("a thunderstorm of summer", air(cape: 2500, -6, 0, rain: 6, gusts: 16)),
             ("a squall of winter", air(cape: 300, 0, 0, rain: 8, gusts: 18)),
-            ("a stronger one", air(cape: 150, 1, 0, rain: 8, gusts: 22)),
+            ("a stronger squall of winter", air(cape: 150, 1, 0, rain: 8, gusts: 22)),
             ("a cloudburst without thunder", air(cape: 200, 1, 60, rain: 24, gusts: 9)),
             ("a gale in clear air", air(cape: 0, 5, 0, rain: 0, gusts: 25)),
         ]
@@ -92,7 +92,7 @@ import Testing
             let reasons = assessment.reasons.map { "\($0.kind.rawValue): \($0.keyWords ?? "")" }
             let said =
                 reasons.isEmpty
-                ? (assessment.unconfirmed == [] ? "" : "thunder that nothing confirms") : reasons.joined(separator: "; ")
+                ? (assessment.unconfirmed == [] ? "" : "thunder without a confirming condition") : reasons.joined(separator: "; ")
             let value = { (value: Double) in value == value.rounded() ? "\(Int(value))" : "\(value)" }
             return
                 "| \(name) | \(value(air.cape)) | \(value(air.precipitation)) | \(value((air.gusts! * 3.6 * 10).rounded() / 10)) "
@@ -101,22 +101,22 @@ import Testing
         let page = """
             # When it is a storm
 
-            Which hours count as a storm, compared with the weather code of Open-Meteo's server for the same hour.
+            Shows which hours count as a storm, compared with the weather code of Open-Meteo's server for the same hour.
 
             ## Overview
 
-            Gusts and rain count alone when they reach their limits. The limits are set in `[storm]` of the configuration; this page uses the
-            defaults of \(Int(rule.gustsKMH)) km/h and \(Int(rule.rainMMPerHour)) mm per hour. Thunder needs a confirming condition, because its code is only a score of how unstable the air is.
+            An hour counts as a storm if the gusts or the rain reach their limit. The section `[storm]` of the configuration sets the limits. This page uses the
+            defaults of \(Int(rule.gustsKMH)) km/h and \(Int(rule.rainMMPerHour)) mm per hour. Thunder counts only with a confirming condition, because the code for thunder is only a score of how unstable the air is.
             There are two confirming conditions:
 
-            - rain or showers of at least \(StormRule.confirmingRainMM) mm per hour, and a CAPE of at least \(Int(StormRule.confirmingCAPE)) J/kg if the service gives a CAPE
-            - gusts of at least half their limit
+            - rain or showers are at least \(StormRule.confirmingRainMM) mm per hour, and the CAPE is at least \(Int(StormRule.confirmingCAPE)) J/kg if the service gives a CAPE
+            - gusts are at least half of the limit for gusts
 
-            `stormy check` reports thunder without a confirming condition, and does not count it. If the response has no rain for an hour with
-            thunder, the weather is not known, and `stormy check` reports that. Code 96 is not shown as hail, because the server computes 96 from the
-            same score.
+            Thunder without a confirming condition does not count, but `stormy check` reports it. If the response has no value of rain for an hour with
+            thunder, the weather is unknown, and `stormy check` reports this. Stormy does not show code 96 as hail, because the server computes 96 from the
+            score for thunder.
 
-            Written by its test: `WRITE_TABLES=1 swift test --filter StormGridTests`. The test checks \(Self.grid.count) kinds of air. No storm is shown below
+            A test writes this page: `WRITE_TABLES=1 swift test --filter StormGridTests`. The test checks \(Self.grid.count) kinds of air. No storm is shown below
             the limits without a confirming condition, and every squall above the limits is shown.
 
             | Air | CAPE, J/kg | Rain, mm/h | Gusts, km/h | Thunder code | Result | Reason |

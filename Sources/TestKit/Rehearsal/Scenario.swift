@@ -129,14 +129,15 @@ extension Scenario {
         ) { $0.continueResponses() },
         Scenario(
             .check, "time runs out",
-            promise: "The check ends in time. Its download continues on the same connection, and its result is delivered.",
+            promise:
+                "The check ends in time. The download continues on the same connection, and a new launch receives the result.",
             expects: "check expired, delivery completed; \(once)", budget: 8, grace: patience
         ) {
             try $0.waitForExpiry()
             $0.continueResponses()
         },
         Scenario(
-            .check, "ended by hand", promise: "The check ends as when its time runs out.",
+            .check, "ended by hand", promise: "The check ends in the same way as when its time is up.",
             expects: "check expired, delivery completed; \(once)", grace: patience
         ) {
             try $0.verb("simulate", "expire", "StormyNoon")
@@ -145,7 +146,7 @@ extension Scenario {
         },
         Scenario(
             .check, "SIGTERM of the app",
-            promise: "The check ends as when its time runs out: the expiration handler is called for any SIGTERM.",
+            promise: "The check ends in the same way as when its time is up, because any SIGTERM calls the expiration handler.",
             expects: "check expired, delivery completed; \(once)", grace: patience
         ) {
             try $0.send(SIGTERM, to: .app)
@@ -179,13 +180,14 @@ extension Scenario {
         },
         Scenario(
             .check, "logout",
-            promise: "The check is asked to stop. After the next login its forecast is requested again and delivered.",
+            promise:
+                "The agent warns the check, and the check stops. After the next login the forecast is requested again and delivered.",
             expects: "check expired, delivery completed; \(twice)"
         ) {
             try $0.replaceAgent(by: SIGTERM)
         },
         Scenario(
-            .check, "network cut", promise: "The download is retried, and the check waits for the download.",
+            .check, "network cut", promise: "The agent tries the download again, and the check waits for the download.",
             expects: "check completed; \(twice)"
         ) {
             $0.serveWholeForecast(on: $0.server)
@@ -201,7 +203,7 @@ extension Scenario {
         Scenario(
             .check, "a captive portal responds",
             promise:
-                "Without a forecast no place is reported as calm. The check runs again and shows the storm when a response arrives.",
+                "Stormy does not report calm weather without a forecast. The check runs again and shows the storm when a response arrives.",
             // The number of crashes depends on the number of tries before the response.
             expects: "check crashed, check completed; \(twice)",
             "check crashed, check crashed, check completed; 3 requests; 1 storm shown",
@@ -215,7 +217,8 @@ extension Scenario {
             try $0.waitForCheck()
         },
         Scenario(
-            .check, "stormy quit", promise: "The check is asked to stop. Nothing runs and no request is sent after that.",
+            .check, "stormy quit",
+            promise: "The agent warns the check, and the check stops. After that no process runs and no request is sent.",
             expects: "check expired; 1 request; 0 storms shown"
         ) {
             try $0.verb("quit")
@@ -227,7 +230,7 @@ extension Scenario {
         ) { $0.continueResponses() },
         Scenario(
             .handedOver, "kill -9 of the agent",
-            promise: "The next agent sends the request again, because half a response without a validator is of no use.",
+            promise: "The next agent sends the request again, because a response without a validator cannot be continued.",
             expects: "check expired, delivery completed; \(twice)"
         ) {
             try $0.replaceAgent(by: SIGKILL)
@@ -247,7 +250,8 @@ extension Scenario {
         },
         Scenario(
             .handedOver, "another check",
-            promise: "The next check joins the running download. Its result is also delivered, and the storm is shown once.",
+            promise:
+                "The next check waits for the running download. The result is also delivered to a launch, and the storm is shown once.",
             expects: "check expired, check completed, delivery completed; \(once)"
         ) {
             try $0.verb("simulate", "launch", "StormyNoon")

@@ -23,7 +23,7 @@ extension Scenario {
         },
         Scenario(
             .scheduled, "suspended over noon, without a network after it",
-            promise: "The check waits for the network, then runs.",
+            promise: "The check waits for the network, and then runs.",
             expects: "\(oneCheck); next tomorrow at 12:00"
         ) {
             try $0.control.set { machine in
@@ -46,7 +46,8 @@ extension Scenario {
             try $0.waitForCheck()
         },
         Scenario(
-            .scheduled, "the clock is set forward over noon and back", promise: "No second check runs for the same noon.",
+            .scheduled, "the clock is set forward over noon and back",
+            promise: "The check of this noon does not run a second time.",
             expects: "\(oneCheck); next tomorrow at 12:00"
         ) {
             try $0.control.stepClock(2 * hour)
@@ -55,7 +56,7 @@ extension Scenario {
         },
         Scenario(
             .scheduled, "the clock is set forward a year and back",
-            promise: "The wrong year does not suppress the check of today.",
+            promise: "The check of today runs, although the clock was wrong by a year for some time.",
             expects: "\(oneCheck); next today at 12:00"
         ) {
             try $0.moveToForecastDay(in: 365 * day) { try $0.control.stepClock(365 * day) }
@@ -74,8 +75,8 @@ extension Scenario {
         },
         Scenario(
             .scheduled, "the configuration has a mistake at noon",
-            promise: "The user is notified once. The check does not count as done, and runs when the file is corrected.",
-            // The number of crashes depends on the number of tries before the user's correction.
+            promise: "The user is notified of the mistake once. The check runs when the user has corrected the file.",
+            // The number of crashes depends on the number of tries before the correction.
             expects: "check crashed, \(corrected)", "check crashed, check crashed, \(corrected)",
             "check crashed, check crashed, check crashed, \(corrected)", also: { try $0.seenOfTrouble() }
         ) {
@@ -87,7 +88,7 @@ extension Scenario {
             try $0.waitForCheck()
         },
         Scenario(
-            .scheduled, "the clock is set back", promise: "The check waits for noon by the new clock.",
+            .scheduled, "the clock is set back", promise: "The check waits until the changed clock shows noon.",
             expects: "no check; 0 requests; 0 storms shown; next today at 12:00"
         ) { try $0.control.stepClock(-3 * hour) },
         Scenario(
@@ -128,7 +129,7 @@ extension Scenario {
 
     static let machines: [Scenario] = [
         Scenario(
-            .check, "suspended", promise: "Sleep does not use up its time: the check continues after the sleep.",
+            .check, "suspended", promise: "The check continues after the sleep, because time in sleep does not count.",
             expects: oneCheck
         ) {
             try $0.control.suspend(hour)
@@ -164,7 +165,7 @@ extension Scenario {
             try $0.waitForNotice(.delivered)
         },
         Scenario(
-            .handedOver, "suspended", promise: "The connection still works after the sleep and delivers the rest.",
+            .handedOver, "suspended", promise: "The connection still works after the sleep, and the rest of the data arrives.",
             expects: "check expired, delivery completed; 1 request; 1 storm shown"
         ) {
             try $0.control.suspend(hour)
@@ -172,7 +173,7 @@ extension Scenario {
             $0.continueResponses()
         },
         Scenario(
-            .download, "suspended", promise: "The connection still works after the sleep and delivers the rest.",
+            .download, "suspended", promise: "The connection still works after the sleep, and the rest of the data arrives.",
             expects: "completed; version one, complete; 1 request"
         ) {
             try $0.control.suspend(hour)
@@ -188,7 +189,8 @@ extension Scenario {
             $0.continueResponses()
         },
         Scenario(
-            .download, "the disk is full", promise: "The download keeps its part, waits, and continues when there is room.",
+            .download, "the disk is full",
+            promise: "The download keeps its partial file, and continues when the disk has free space.",
             expects: "completed; version one, complete; then requested the rest"
         ) {
             try $0.control.set { $0.isDiskFull = true }
@@ -209,7 +211,7 @@ extension Scenario {
         },
         Scenario(
             .upload, "switched off for a week",
-            promise: "A week without power does not end the upload: the photo is sent and stored once.",
+            promise: "A week without power does not end the upload. The photo is sent and stored once.",
             expects: "completed; storm.bmp complete; sent twice"
         ) {
             try $0.send(SIGTERM, to: .agent)
@@ -233,7 +235,7 @@ extension Scenario {
         },
         Scenario(
             .upload, "no external power",
-            promise: "`--when charging` holds the photo. It is sent when external power is connected.",
+            promise: "With `--when charging` the photo waits. The photo is sent when external power is connected.",
             expects: "completed; storm.bmp complete; sent once",
             begin: {
                 try $0.control.set { $0.conditions.isOnExternalPower = false }

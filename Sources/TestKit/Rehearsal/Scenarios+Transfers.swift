@@ -5,11 +5,12 @@ import Foundation
 extension Scenario {
     static let downloads: [Scenario] = [
         Scenario(
-            .download, "nothing happens", promise: "The file gets its name when it is complete, not before.",
+            .download, "nothing happens", promise: "The file gets its final name only when the file is complete.",
             expects: "completed; version one, complete; 1 request"
         ) { $0.continueResponses() },
         Scenario(
-            .download, "kill -9 of the agent", promise: "The next agent continues after the bytes that are stored durably.",
+            .download, "kill -9 of the agent",
+            promise: "The next agent continues the download after the bytes that are stored durably.",
             expects: "completed; version one, complete; then requested the rest"
         ) {
             try $0.replaceAgent(by: SIGKILL)
@@ -39,7 +40,7 @@ extension Scenario {
         ) { $0.dropConnections() },
         Scenario(
             .download, "server changed the file and kept its ETag",
-            promise: "A 206 of another version is refused, and the download starts over.",
+            promise: "The agent refuses a response 206 of another version, and the download starts over.",
             expects: "completed; version two, complete; then requested the rest, the whole",
             begin: {
                 $0.serveFile(changes: true, fault: .ignoresIfRange)
@@ -47,7 +48,8 @@ extension Scenario {
             }
         ) { $0.dropConnections() },
         Scenario(
-            .download, "no validator", promise: "The download starts over, because the rest may belong to another version.",
+            .download, "no validator",
+            promise: "The download starts over, because the rest of the file may belong to another version.",
             expects: "completed; version one, complete; then requested the whole",
             begin: {
                 $0.serveFile(hasValidator: false)
@@ -56,7 +58,7 @@ extension Scenario {
         ) { $0.dropConnections() },
         Scenario(
             .download, "the rest has another offset",
-            promise: "A range that was not requested is refused, and the download starts over.",
+            promise: "The agent refuses a range that it did not request, and the download starts over.",
             expects: "completed; version one, complete; then requested the rest, the whole",
             begin: {
                 $0.serveFile(fault: .shiftedStart(1))
@@ -64,7 +66,7 @@ extension Scenario {
             }
         ) { $0.dropConnections() },
         Scenario(
-            .download, "another digest was requested", promise: "The download fails, and no file gets the name.",
+            .download, "another digest was requested", promise: "The download fails, and no file gets the final name.",
             expects: "failed; no file; 1 request",
             begin: {
                 $0.serveFile()
@@ -74,7 +76,7 @@ extension Scenario {
         Scenario(
             .download, "a certificate of an unknown authority",
             promise:
-                "No request is sent, and no file gets the name. The download waits for another network, and the user is notified once.",
+                "No request is sent, and no file gets the final name. The download waits for another network, and the user is notified once.",
             expects: "waiting; no file; no request; names the certificate; 1 notification",
             begin: { try $0.beginDownload(showing: .anotherAuthority) }, also: { try $0.seenOfDistrust() }
         ) { _ in },
@@ -86,10 +88,12 @@ extension Scenario {
             try $0.verb("transfers", "resume", "all")
         },
         Scenario(
-            .download, "cancelled", promise: "No file and no part is left.", expects: "cancelled; no file; 1 request"
+            .download, "cancelled", promise: "No file and no partial file is left on the disk.",
+            expects: "cancelled; no file; 1 request"
         ) { try $0.verb("transfers", "cancel", "all") },
         Scenario(
-            .download, "stormy quit", promise: "The download keeps its part and waits until it is resumed.",
+            .download, "stormy quit",
+            promise: "The download keeps its partial file, and waits until the user resumes the download.",
             expects: "completed; version one, complete; then requested the rest"
         ) {
             try $0.verb("quit")
@@ -101,7 +105,7 @@ extension Scenario {
     static let uploads: [Scenario] = [
         Scenario(
             .upload, "nothing happens",
-            promise: "The photo gets its name on the server after its upload was complete and checked.",
+            promise: "The photo gets its final name on the server after the upload is complete and checked.",
             expects: "completed; storm.bmp complete; sent once; part sent, part queried, part renamed, photo queried",
             begin: { try $0.beginUpload(stalls: false) }, also: { $0.seenOfNaming() }
         ) { _ in },
@@ -127,7 +131,7 @@ extension Scenario {
         ) { try $0.replaceServer { _ in } },
         Scenario(
             .upload, "the last response is lost",
-            promise: "The agent asks the server for the result. The server has the photo once.",
+            promise: "The agent checks whether the server has the photo. The server has the photo once.",
             expects: "completed; storm.bmp complete; sent once; part sent, part queried, part renamed without a response, "
                 + "part queried, photo queried, GET of the photo",
             begin: {
@@ -137,7 +141,8 @@ extension Scenario {
         ) { _ in },
         Scenario(
             .upload, "a captive portal responds",
-            promise: "The upload waits, and the user is notified once. On the right network the photo is sent and stored once.",
+            promise:
+                "The upload waits, and the user is notified once. When the captive portal does not respond any more, the photo is sent and stored once.",
             expects: "completed; storm.bmp complete; sent once; 1 notification",
             begin: {
                 $0.photos.refuse(status: 307, next: 1, headers: ["Location": "http://log-in.example/"])
@@ -146,7 +151,7 @@ extension Scenario {
             }, also: { try $0.seenOfSuspicion() }
         ) { try $0.switchToWorkingNetwork() },
         Scenario(
-            .upload, "the name is taken", promise: "The existing file is not replaced: the photo gets a number.",
+            .upload, "the name is taken", promise: "The photo gets a name with a number, and the existing file is not replaced.",
             expects: "completed; storm-1.bmp complete, storm.bmp another's; sent once",
             begin: {
                 try $0.claimName()
@@ -154,14 +159,14 @@ extension Scenario {
             }
         ) { _ in },
         Scenario(
-            .upload, "the original is deleted", promise: "The queued copy is sent.",
+            .upload, "the original is deleted", promise: "The agent sends the copy that was made when the photo was queued.",
             expects: "completed; storm.bmp complete; sent twice"
         ) {
             try $0.deleteOriginal()
             $0.dropConnections()
         },
         Scenario(
-            .upload, "named a second time", promise: "The same photo is not uploaded a second time.",
+            .upload, "named a second time", promise: "The photo is not uploaded a second time.",
             expects: "completed; storm.bmp complete; sent twice"
         ) {
             try $0.beginUpload(stalls: false)
@@ -192,7 +197,8 @@ extension Scenario {
             try $0.verb("transfers", "resume", "all")
         },
         Scenario(
-            .upload, "stormy quit", promise: "The upload waits until it is resumed. Then the server has the photo once.",
+            .upload, "stormy quit",
+            promise: "The upload waits until the user resumes the upload. Then the server has the photo once.",
             expects: "completed; storm.bmp complete; sent twice"
         ) {
             try $0.verb("quit")
@@ -201,7 +207,7 @@ extension Scenario {
         },
         Scenario(
             .upload, "one of several photos is held back",
-            promise: "The other photos are sent. `transfers` lists the photo as held, and the exit code is 77.",
+            promise: "The other photos are sent. `transfers` lists this photo as held, and the exit code is 77.",
             expects: "completed; storm.bmp complete; sent once; 1 held",
             begin: {
                 try $0.makeHeldPhoto("first.bmp")
@@ -223,7 +229,7 @@ extension Scenario {
         ) { _ in },
         Scenario(
             .upload, "named again before the app received its end",
-            promise: "An upload that ended stays in the list until its result was delivered: the photo is not sent again.",
+            promise: "An ended upload stays in the list until its result is delivered, so the photo is not sent again.",
             expects: "completed; storm.bmp complete; sent twice"
         ) {
             let mend = try $0.spoilConfiguration()

@@ -98,50 +98,55 @@ extension Fault {
     static let all: [Fault] = connection + ranges + versions + bodies + statuses + redirects + floods
 
     private static let connection: [Fault] = [
-        Fault("nothing is wrong", .whole(file), honest),
-        Fault("the connection is cut in the body, once", .whole(file), cut, honest),
+        Fault("no fault", .whole(file), honest),
+        Fault("the connection is cut once, in the body", .whole(file), cut, honest),
         Fault("every connection is cut after 50 kB", .whole(file), .cutAfter(50_000, of: file, etag: "\"v1\"")),
-        Fault("reset before the response", .whole(file), .resetConnection, honest),
+        Fault("the connection is reset before the response", .whole(file), .resetConnection, honest),
         Fault(
-            "reset between headers and body", .whole(file),
+            "the connection is reset between the headers and the body", .whole(file),
             ResponseScript([.status(200), .headers(["Content-Length": "300000", "ETag": "\"v1\""]), .reset]), honest),
-        Fault("reset in the body", .whole(file), .cutAfter(100_000, of: file, etag: "\"v1\"", by: .reset), honest),
-        Fault("closed without a response", .whole(file), .hangUp, honest),
-        Fault("no response", .whole(file), change: { $0.idleTimeout = 2 }, .silence, honest),
         Fault(
-            "no more bytes in the body", .whole(file), change: { $0.idleTimeout = 2 },
+            "the connection is reset in the body", .whole(file), .cutAfter(100_000, of: file, etag: "\"v1\"", by: .reset), honest),
+        Fault("the connection is closed without a response", .whole(file), .hangUp, honest),
+        Fault("the server sends no response", .whole(file), change: { $0.idleTimeout = 2 }, .silence, honest),
+        Fault(
+            "the server stops sending in the body", .whole(file), change: { $0.idleTimeout = 2 },
             .cutAfter(100_000, of: file, etag: "\"v1\"", by: .stall), honest),
         Fault(
-            "a slow response", .whole(file.slice(0..<2_000)), change: { $0.idleTimeout = 0.5 },
+            "the server sends the response slowly", .whole(file.slice(0..<2_000)), change: { $0.idleTimeout = 0.5 },
             ResponseScript([
                 .status(200), .headers(["Content-Length": "2000"]),
                 .drip(file.slice(0..<2_000), chunkSize: 200, interval: 0.1),
             ])),
-        Fault("no server at this port", .waiting(-1004), at: { _ in "http://127.0.0.1:1/" }),
-        Fault("no such host", .waiting(-1003), at: { _ in "http://nowhere.invalid/" }),
+        Fault("no server listens on the port", .waiting(-1004), at: { _ in "http://127.0.0.1:1/" }),
+        Fault("the host does not exist", .waiting(-1003), at: { _ in "http://nowhere.invalid/" }),
         Fault("a response that is not HTTP", .waiting(-1011), ResponseScript([.raw("SSH-2.0-OpenSSH_9.2\r\n"), .cut])),
     ]
 
     private static let ranges: [Fault] = [
-        Fault("206 from another offset than requested", .whole(file), cut, lying(.shiftedStart(-10))),
-        Fault("206 of another version's ETag", .whole(file), cut, lying(.otherETag("\"v2\""))),
-        Fault("206 that claims another total", .whole(file), cut, lying(.wrongTotal(400_000))),
+        Fault("206 with another offset than the agent requested", .whole(file), cut, lying(.shiftedStart(-10))),
+        Fault("206 with the ETag of another version", .whole(file), cut, lying(.otherETag("\"v2\""))),
+        Fault("206 with another total length", .whole(file), cut, lying(.wrongTotal(400_000))),
         Fault("206 without Content-Range", .whole(file), cut, lying(.missingContentRange)),
         Fault(
-            "206 of several parts", .whole(file), cut,
+            "206 with several parts (multipart)", .whole(file), cut,
             ResponseScript([
                 .status(206),
                 .headers(["ETag": "\"v1\"", "Content-Type": "multipart/byteranges; boundary=x", "Content-Length": "3"]),
                 .body("--x"),
             ]), honest),
         Fault("206 to a request without a range", .whole(file), lyingPart, honest),
-        Fault("200 to a range", .whole(file), cut, .file(file, etag: "\"v1\"", supportsRange: false)),
+        Fault("200 to a request with a range", .whole(file), cut, .file(file, etag: "\"v1\"", supportsRange: false)),
         Fault("416 with the complete length, although bytes are missing", .whole(file), cut, lying(.alwaysUnsatisfiable)),
         Fault("416 without Content-Range", .whole(file), cut, lying(.status(416))),
-        Fault("412 to a range", .whole(file), cut, lying(.status(412))),
-        Fault("304 to a range", .whole(file), cut, lying(.status(304))),
-        Fault("cut at the very end of an unknown length", .whole(file), chunked(300_000, etag: "\"v1\""), honest),
-        Fault("cut within an unknown length", .whole(file), chunked(100_000, etag: "\"v1\""), honest),
+        Fault("412 to a request with a range", .whole(file), cut, lying(.status(412))),
+        Fault("304 to a request with a range", .whole(file), cut, lying(.status(304))),
+        Fault(
+            "the length is unknown, and the connection is cut after the last byte", .whole(file),
+            chunked(300_000, etag: "\"v1\""), honest),
+        Fault(
+            "the length is unknown, and the connection is cut in the body", .whole(file), chunked(100_000, etag: "\"v1\""), honest
+        ),
     ]
 
     private static let lyingPart = ResponseScript([
@@ -149,13 +154,16 @@ extension Fault {
     ])
 
     private static let versions: [Fault] = [
-        Fault("changed while the connection was down", .whole(later), cut, .file(later, etag: "\"v2\"")),
-        Fault("changed, and If-Range is ignored", .whole(later), cut, lying(.ignoresIfRange, later, etag: "\"v2\"")),
+        Fault("the file changes while the connection is interrupted", .whole(later), cut, .file(later, etag: "\"v2\"")),
         Fault(
-            "only a weak ETag", .whole(file), .cutAfter(100_000, of: file, etag: "W/\"v1\""), .file(file, etag: "W/\"v1\"")),
-        Fault("no validator", .whole(file), .cutAfter(100_000, of: file), .file(file)),
+            "the file changes, and the server ignores If-Range", .whole(later), cut, lying(.ignoresIfRange, later, etag: "\"v2\"")
+        ),
         Fault(
-            "a gzip part with the same ETag", .whole(file), cut,
+            "the server sends only a weak ETag", .whole(file), .cutAfter(100_000, of: file, etag: "W/\"v1\""),
+            .file(file, etag: "W/\"v1\"")),
+        Fault("the server sends no validator (ETag or Last-Modified)", .whole(file), .cutAfter(100_000, of: file), .file(file)),
+        Fault(
+            "the rest of the file arrives with gzip and the unchanged ETag", .whole(file), cut,
             ResponseScript([
                 .status(206),
                 .headers([
@@ -167,26 +175,32 @@ extension Fault {
 
     private static let bodies: [Fault] = [
         Fault(
-            "fewer bytes than announced", .whole(file),
+            "the server sends fewer bytes than it announced", .whole(file),
             ResponseScript([
                 .status(200), .headers(["Content-Length": "300000", "ETag": "\"v1\""]), .body(file.slice(0..<200_000)), .cut,
             ]), honest),
         Fault(
-            "a length that is too small, a digest known", .failed(-1016), change: { $0.expectedSHA256 = fileDigest },
+            "the announced length is too small, and the app set a digest", .failed(-1016),
+            change: { $0.expectedSHA256 = fileDigest },
             ResponseScript([.status(200), .headers(["Content-Length": "1000"]), .body(file)], ending: .close)),
         Fault(
-            "a captive portal with 200, a digest known", .waiting(-1010), change: { $0.expectedSHA256 = fileDigest },
+            "a captive portal responds with 200, and the app set a digest", .waiting(-1010),
+            change: { $0.expectedSHA256 = fileDigest },
             whole(page, ["Content-Type": "text/html"])),
-        Fault("a captive portal with 200, nothing known", .waiting(-1010), whole(page, ["Content-Type": "text/html"])),
         Fault(
-            "a captive portal with 200 and an ETag", .whole(page),
+            "a captive portal responds with 200, and the app set no digest", .waiting(-1010),
+            whole(page, ["Content-Type": "text/html"])),
+        Fault(
+            "a captive portal responds with 200 and an ETag", .whole(page),
             whole(page, ["Content-Type": "text/html", "ETag": "\"1\""])),
         Fault(
-            "the right digest announced", .whole(file), whole(file, ["Repr-Digest": "sha-256=:\(base64(fileDigest)):"])),
+            "the server announces the right digest", .whole(file), whole(file, ["Repr-Digest": "sha-256=:\(base64(fileDigest)):"])
+        ),
         Fault(
-            "another digest announced", .failed(-1016), whole(later, ["Content-Digest": "sha-256=:\(base64(fileDigest)):"])),
+            "the server announces another digest", .failed(-1016),
+            whole(later, ["Content-Digest": "sha-256=:\(base64(fileDigest)):"])),
         Fault(
-            "another digest announced, of a file in two parts", .whole(file), cut,
+            "the file arrives in two parts, and the server announces another digest", .whole(file), cut,
             ResponseScript([
                 .status(206),
                 .headers([
@@ -195,21 +209,23 @@ extension Fault {
                 ]), .body(later.slice(100_000..<300_000)),
             ]), honest),
         Fault(
-            "compressed without a request for it", .whole(later), whole(later, ["Content-Encoding": "gzip", "ETag": "\"v1\""])),
-        Fault("a compressed bomb", .whole(bomb), whole(bomb, ["Content-Encoding": "gzip"])),
-        Fault("more than the caller accepts", .failed(-1103), change: { $0.maximumBodyBytes = 1_000 }, honest),
+            "the response is compressed, although the agent did not request compression", .whole(later),
+            whole(later, ["Content-Encoding": "gzip", "ETag": "\"v1\""])),
+        Fault("a small compressed response that decodes to 64 MiB", .whole(bomb), whole(bomb, ["Content-Encoding": "gzip"])),
+        Fault("the response is larger than the app accepts", .failed(-1103), change: { $0.maximumBodyBytes = 1_000 }, honest),
         Fault(
-            "more than the caller accepts, of unknown length", .failed(-1103), change: { $0.maximumBodyBytes = 1_000 },
+            "the response has an unknown length and is larger than the app accepts", .failed(-1103),
+            change: { $0.maximumBodyBytes = 1_000 },
             ResponseScript([.status(200), .headers(["Transfer-Encoding": "chunked"]), .chunked(file), .chunkEnd()])),
         Fault(
-            "a length of too many digits", .waiting(-1011),
+            "the Content-Length has too many digits", .waiting(-1011),
             ResponseScript([.status(200), .headers(["Content-Length": "99999999999999999999999"]), .body("hello"), .cut])),
         Fault(
-            "two different lengths", .waiting(-1011),
+            "the response has two different lengths", .waiting(-1011),
             ResponseScript([
                 .status(200), .headers(["Content-Length": "5"]), .headers(["Content-Length": "9"]), .body("hello you"), .cut,
             ])),
-        Fault("an empty file", .whole(""), whole("", ["ETag": "\"v1\""])),
+        Fault("the file is empty", .whole(""), whole("", ["ETag": "\"v1\""])),
     ]
 
     private static let statuses: [Fault] = [
@@ -217,38 +233,41 @@ extension Fault {
         Fault("403", .failed(-1011), .status(403)),
         Fault("404 with a page", .failed(-1011), .status(404, body: page)),
         Fault("407 from a server", .failed(-1011), .status(407)),
-        // The second cut is needed if an agent is killed before it has a partial file.
-        Fault("404 to a range, then the rest", .whole(file), cut, cut, .status(404, body: page), honest),
+        // The second cut is for an agent that is killed before it has a partial file.
+        Fault(
+            "404 to a request with a range, then the rest of the file", .whole(file), cut, cut, .status(404, body: page), honest),
         Fault("522 of a gateway, then the file", .whole(file), .status(522, body: page), honest),
         Fault("429, then the file", .whole(file), .status(429, headers: ["Retry-After": "1"]), honest),
-        Fault("429 with an absurd pause", .waiting(-1011), .status(429, headers: ["Retry-After": "99999999999999999999"])),
         Fault(
-            "503 until a date that has passed", .whole(file),
+            "429 with a Retry-After of 20 digits", .waiting(-1011), .status(429, headers: ["Retry-After": "99999999999999999999"])
+        ),
+        Fault(
+            "503 with a date in the past in Retry-After, then the file", .whole(file),
             .status(503, headers: ["Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"]), honest),
-        Fault("503 to a range, then the rest", .whole(file), cut, .status(503, body: page), honest),
-        Fault("500 every time", .waiting(-1011), .status(500, body: page)),
+        Fault("503 to a request with a range, then the rest of the file", .whole(file), cut, .status(503, body: page), honest),
+        Fault("500 to every request", .waiting(-1011), .status(500, body: page)),
     ]
 
     private static let redirects: [Fault] = [
-        Fault("redirected to another address of the host", .whole(file)) { server in
+        Fault("a redirect to another address of the host", .whole(file)) { server in
             server.route("GET", "/moved", honest)
             return [.redirect(307, to: "/moved")]
         },
-        Fault("redirected to itself every time", .waiting(-1007)) { _ in [.redirect(302, to: "?again")] },
-        Fault("redirected to a file of this machine", .failed(-1010), .redirect(302, to: "file:///etc/passwd")),
-        Fault("cut, and redirected to another address for the rest", .whole(later)) { server in
+        Fault("every request is redirected to its own address", .waiting(-1007)) { _ in [.redirect(302, to: "?again")] },
+        Fault("a redirect to a file of this machine", .failed(-1010), .redirect(302, to: "file:///etc/passwd")),
+        Fault("the connection is cut, and the request for the rest is redirected to another address", .whole(later)) { server in
             server.route("GET", "/elsewhere", .file(later, etag: "\"v1\""))
             return [cut, .redirect(302, to: "/elsewhere")]
         },
     ]
 
     private static let floods: [Fault] = [
-        Fault("300 kB of headers", .waiting(-1011), .headerFlood(count: 300)),
+        Fault("the response has 300 kB of headers", .waiting(-1011), .headerFlood(count: 300)),
         Fault(
-            "ten interim responses", .whole(file),
+            "the server sends ten interim responses (103)", .whole(file),
             ResponseScript((0..<10).map { .interim(103, ["Link": "</\($0)>"]) } + [.resource(ServedFile(file, etag: "\"v1\""))])),
         Fault(
-            "interim responses without end", .waiting(-1011),
+            "the server sends interim responses (103) without end", .waiting(-1011),
             ResponseScript((0..<5_000).map { _ in .interim(103, ["Link": .init(repeating: "x", count: 100)]) } + [.stall])),
     ]
 }

@@ -162,10 +162,10 @@ extension EndToEnd {
             switch fault.promise {
             case .whole:
                 let how = record.note.map { $0 == "received on the first connection" ? "received from the start" : $0 } ?? ""
-                let what = fault.promisesFile ? "the file" : "what the server sent"
-                return "| \(fault.name) | \(what), in \(requests): \(how) |"
-            case .failed: return "| \(fault.name) | fails: \(record.errorMessage ?? "") |"
-            case .waiting: return "| \(fault.name) | waits and tries again: \(record.errorMessage ?? "") |"
+                let what = fault.promisesFile ? "The file" : "The body that the server sent"
+                return "| \(fault.name) | \(what) is complete after \(requests) (\(how)). |"
+            case .failed: return "| \(fault.name) | The download fails: \(record.errorMessage ?? "") |"
+            case .waiting: return "| \(fault.name) | The download waits and is tried again: \(record.errorMessage ?? "") |"
             }
         }
     }
@@ -185,13 +185,14 @@ private enum FaultPage {
     private static let head = """
         # Faults of servers and networks, and the results of downloads
 
-        Each row is a script of a faulty server, played against a real agent. The test that plays the scripts writes this page
-        (`WRITE_TABLES=1 swift test --filter EndToEnd.Faults`). Without the variable the test compares this page with its results.
-        Another test kills the agent with `kill -9` at each of nine points during each script. The results must be equal.
+        Lists faults of servers and networks, and the result of a download for each fault. A test runs a real agent and a server with this fault.
+        The test writes this page (`WRITE_TABLES=1 swift test --filter EndToEnd.Faults`). Without the variable `WRITE_TABLES`, the test compares
+        this page with its results. Another test kills the agent with `kill -9` at each of nine points during each download. The results of both
+        tests must be equal.
 
-        Each download has a destination. A file is complete when its length and every known digest are right. The file is then synced and gets
-        its name in one step, and the folder is synced. A waiting download fails after the resource timeout without a new byte (7 days, unless
-        the session has another value).
+        Each download has a destination. A file is complete when its length and every known digest are right. The agent then syncs the file, gives
+        the file its final name in one step, and syncs the folder. A waiting download fails if no new byte arrives during the resource timeout
+        (7 days, unless the session has another value).
 
         | What the server or the network does | Result of the download |
         | --- | --- |

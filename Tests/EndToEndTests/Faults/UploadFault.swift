@@ -140,14 +140,14 @@ struct UploadFault: Sendable {
     private static let pieces: [UploadWay] = [.s3Parts, .nextcloudChunks]
 
     static let all: [UploadFault] = [
-        UploadFault("nothing goes wrong", of: everyWay, .there) { _, _ in },
-        refused(401, .failed(-1013), "requires other credentials"),
+        UploadFault("no fault", of: everyWay, .there) { _, _ in },
+        refused(401, .failed(-1013), "(the server requires other credentials)"),
         UploadFault(
-            "403 refuses", { $0 == .tus ? .there : .failed(-1102) }
+            "403 (the server refuses the upload)", { $0 == .tus ? .there : .failed(-1102) }
         ) { store, way in store.refuse(status: 403, method: way.method) },
         UploadFault("404 of a proxy", .there) { store, way in store.refuse(status: 404, method: way.method) },
         UploadFault(
-            "404 no such folder, always", of: [.put, .multipart, .s3, .immich],
+            "404 to every request (the folder does not exist)", of: [.put, .multipart, .s3, .immich],
             { way in
                 switch way {
                 case .put, .immich: .failed(-1100)
@@ -155,14 +155,15 @@ struct UploadFault: Sendable {
                 }
             }
         ) { store, way in store.refuse(status: 404, method: way.method, next: 1000) },
-        refused(423, .there, "locked, once"),
-        refused(429, .there, "too many requests, once", ["Retry-After": "0"]),
+        refused(423, .there, "(the file is locked), once"),
+        refused(429, .there, "(too many requests), once", ["Retry-After": "0"]),
         refused(500, .there, "once"),
         refused(502, .there, "of a gateway, once"),
         refused(503, .there, "once", ["Retry-After": "0"]),
-        refused(507, .waiting(-1011), "the server is full"),
+        refused(507, .waiting(-1011), "(the server is full)"),
         UploadFault(
-            "413 too large for the server", of: [.put, .webdav, .multipart, .s3, .nextcloud, .immich], .failed(-1103)
+            "413 (the file is too large for the server)", of: [.put, .webdav, .multipart, .s3, .nextcloud, .immich],
+            .failed(-1103)
         ) { store, way in store.refuse(status: 413, method: way.method) },
         UploadFault("413 of a proxy that accepts at most 256 KiB", of: [.tus, .resumable], .there) { store, _ in
             (store as? TusStore)?.limit(to: 256 << 10)
@@ -178,13 +179,13 @@ struct UploadFault: Sendable {
         UploadFault("302 to a login page", of: [.multipart], .failed(-1010)) { store, way in
             store.refuse(status: 302, method: way.method, headers: ["Location": "/login"])
         },
-        UploadFault("cut after half of the bytes", .there) { store, way in
+        UploadFault("the connection is cut after half of the bytes", .there) { store, way in
             store.cutUploads(afterBytes: way.size / 2, method: way.method)
         },
-        UploadFault("cut four times, each after a tenth more", .there) { store, way in
+        UploadFault("the connection is cut four times, each time after another tenth of the bytes", .there) { store, way in
             for _ in 0..<4 { store.cutUploads(afterBytes: way.size / 10, method: way.method) }
         },
-        UploadFault("cut in the middle of a piece", of: pieces, .there) { store, way in
+        UploadFault("the connection is cut in the middle of a part", of: pieces, .there) { store, way in
             store.cutUploads(afterBytes: 2 << 20, method: way.method)
         },
         UploadFault(
@@ -201,52 +202,57 @@ struct UploadFault: Sendable {
         UploadFault("the response to the creation is lost", of: [.nextcloud], .there) { store, _ in store.loseAnswers(to: "MKCOL")
         },
         UploadFault(
-            "responds with success and stores nothing, once", of: [.put, .webdav, .resumable, .s3, .nextcloud, .immich], .there
+            "the server responds with success but does not store the file, once",
+            of: [.put, .webdav, .resumable, .s3, .nextcloud, .immich], .there
         ) { store, way in store.refuse(status: 201, method: way.method) },
-        UploadFault("responds with success and stores nothing, once", of: [.tus], .there) { store, way in
+        UploadFault("the server responds with success but does not store the file, once", of: [.tus], .there) { store, way in
             store.refuse(status: 204, method: way.method, headers: ["Upload-Offset": "\(way.size)"])
         },
-        UploadFault("responds to the last request with success and does nothing, once", of: [.webdav, .nextcloud], .there) {
+        UploadFault(
+            "the server responds to the last request with success but does nothing, once", of: [.webdav, .nextcloud], .there
+        ) {
             store, way in
             store.refuse(status: 201, method: way.lastMethod)
         },
-        UploadFault("responds to a creation without an address", of: [.tus, .resumable], .failed(-1011)) { store, _ in
+        UploadFault("the server responds to the creation without an address", of: [.tus, .resumable], .failed(-1011)) {
+            store, _ in
             store.refuse(status: 201, method: "POST")
         },
-        UploadFault("responds to a creation without an address", of: [.s3Parts], .failed(-1011)) { store, _ in
+        UploadFault("the server responds to the creation without an address", of: [.s3Parts], .failed(-1011)) { store, _ in
             store.refuse(status: 200, method: "CREATE")
         },
-        UploadFault("409 another offset, once", of: [.tus, .resumable], .there) { store, way in
+        UploadFault("409 (the server has another offset), once", of: [.tus, .resumable], .there) { store, way in
             store.refuse(status: 409, method: way.method)
         },
-        UploadFault("460 damaged on the way, once", of: [.tus], .there) { store, way in
+        UploadFault("460 (the bytes arrived damaged), once", of: [.tus], .there) { store, way in
             store.refuse(status: 460, method: way.method)
         },
-        UploadFault("410 the upload is no longer there", of: [.tus, .resumable], .there) { store, way in
+        UploadFault("410 (the upload does not exist on the server any more)", of: [.tus, .resumable], .there) { store, way in
             store.refuse(status: 410, method: way.method)
         },
-        UploadFault("404 the pieces are no longer there", of: pieces, .there) { store, way in
+        UploadFault("404 (the parts do not exist on the server any more)", of: pieces, .there) { store, way in
             store.refuse(status: 404, method: way.method)
         },
-        UploadFault("another version of the protocol", of: [.tus], .failed(-1011)) { store, _ in
+        UploadFault("the server supports another version of the protocol", of: [.tus], .failed(-1011)) { store, _ in
             store.refuse(status: 412, method: "POST", headers: ["Tus-Version": "0.2.2"])
         },
-        UploadFault("an unknown version", of: [.resumable], .failed(-1011)) { store, _ in
+        UploadFault("the server supports only an unknown version of the protocol", of: [.resumable], .failed(-1011)) { store, _ in
             store.refuse(status: 400, method: "POST", next: 9)
         },
-        UploadFault("OPTIONS is blocked", of: [.tus], .there) { store, _ in store.refuse(status: 405, method: "OPTIONS")
+        UploadFault("the server blocks OPTIONS", of: [.tus], .there) { store, _ in store.refuse(status: 405, method: "OPTIONS")
         },
-        UploadFault("a server without MOVE", of: [.webdav], .failed(-1011)) { store, way in
+        UploadFault("the server does not support MOVE", of: [.webdav], .failed(-1011)) { store, way in
             store.refuse(status: 405, method: way.lastMethod)
         },
         UploadFault(
-            "400 of a storage that failed, once", of: [.put, .webdav, .tus, .resumable, .nextcloud, .nextcloudChunks], .there
+            "400 (the storage of the server failed), once", of: [.put, .webdav, .tus, .resumable, .nextcloud, .nextcloudChunks],
+            .there
         ) { store, way in
             store.refuse(
                 status: 400, method: way.method,
                 body: UploadFault.sabre("BadRequest", "Expected filesize of 9 bytes but read 4 bytes."))
         },
-        UploadFault("403 that may be tried again, once", of: [.put, .webdav, .nextcloud], .there) { store, way in
+        UploadFault("403 (the server permits another try), once", of: [.put, .webdav, .nextcloud], .there) { store, way in
             store.refuse(
                 status: 403, method: way.method,
                 body: UploadFault.sabre("Forbidden", "The storage is checked.", "<retry>true</retry>"))
@@ -256,22 +262,22 @@ struct UploadFault: Sendable {
                 status: 400, method: way.method,
                 body: "<Error><Code>RequestTimeout</Code><Message>The socket was not read from.</Message></Error>")
         },
-        UploadFault("400 the quota of the user is used up", of: [.immich], .waiting(-1011)) { store, way in
+        UploadFault("400 (the quota of the user is used up)", of: [.immich], .waiting(-1011)) { store, way in
             store.refuse(status: 400, method: way.method, body: #"{"message":"Quota has been exceeded!"}"#)
         },
-        UploadFault("412 the name is taken, once", of: [.put, .s3, .nextcloud], .there) { store, way in
+        UploadFault("412 (the server has a file with this name), once", of: [.put, .s3, .nextcloud], .there) { store, way in
             store.refuse(status: 412, method: way == .nextcloud ? way.lastMethod : way.method)
         },
-        UploadFault("501 a server without conditions", of: [.s3, .s3Parts], .there) { store, _ in
+        UploadFault("501 (the server does not support conditions)", of: [.s3, .s3Parts], .there) { store, _ in
             (store as? S3Store)?.forgetConditions()
         },
-        UploadFault("responds with 200 and an error in its body", of: [.s3Parts], .there) { store, _ in
+        UploadFault("the server responds with 200 and an error in the body", of: [.s3Parts], .there) { store, _ in
             (store as? S3Store)?.failNextCompletion()
         },
-        UploadFault("409 the folder is missing at the end, once", of: [.nextcloud], .there) { store, way in
+        UploadFault("409 (the folder is missing at the end), once", of: [.nextcloud], .there) { store, way in
             store.refuse(status: 409, method: way.lastMethod)
         },
-        UploadFault("does not support the query for duplicates", of: [.immich], .there) { store, _ in
+        UploadFault("the server does not support the query for duplicates", of: [.immich], .there) { store, _ in
             store.refuse(status: 404, method: "CHECK", next: 2)
         },
     ]

@@ -147,10 +147,11 @@ extension EndToEnd {
             let message = (record.errorMessage ?? "").replacing(run.destination, with: "NAME")
             let outcome: String
             switch run.fault.promise(run.way) {
-            case .there: outcome = "on the server, once"
-            case .thereMaybeTwice: outcome = "on the server, twice: the server cannot be queried"
-            case .failed: outcome = "fails: \(message)"
-            case .waiting: outcome = "waits and tries again: \(message)"
+            case .there: outcome = "The photo is on the server once."
+            case .thereMaybeTwice:
+                outcome = "The photo is on the server twice, because the agent cannot check which files the server has."
+            case .failed: outcome = "The upload fails: \(message)"
+            case .waiting: outcome = "The upload waits and is tried again: \(message)"
             }
             return "| \(run.way.rawValue) | \(run.fault.name) | \(outcome) | \(requests) | \(again(run, carried)) |"
         }
@@ -162,9 +163,9 @@ extension EndToEnd {
             }
             guard carried > 1 else { return "none" }
             let more = taken - run.way.size
-            // The request with the list of parts does not count as bytes of the photo.
-            guard more > run.way.size / 100 else { return "none of the bytes that the server had" }
-            return more >= run.way.size ? "all: the server had deleted them" : "\(more * 100 / run.way.size) %"
+            // The list of parts is not counted as bytes of the photo.
+            guard more > run.way.size / 100 else { return "only bytes that the server did not have" }
+            return more >= run.way.size ? "all, because the server had deleted the bytes" : "\(more * 100 / run.way.size) %"
         }
     }
 }
@@ -179,13 +180,13 @@ private enum UploadFaultPage {
         let page = """
             # Faults of upload servers, and the results of uploads
 
-            The result of a photo's upload if the server fails, for each way of uploading.
+            Lists faults of upload servers, and the result of an upload for each fault and each way of uploading.
 
-            Written by its test: `WRITE_TABLES=1 swift test --filter EndToEnd.UploadFaults`. Each fault occurs once unless the row has
-            another number. The fault occurs in the request that carries the bytes. Another test kills the agent during the upload. The results are
-            then equal, with two exceptions: a refused upload may be complete, and a form may be stored twice.
+            A test writes this page: `WRITE_TABLES=1 swift test --filter EndToEnd.UploadFaults`. Each fault occurs once unless the table names
+            another number. The fault occurs in the request that contains the bytes of the photo. Another test also kills the agent during the upload. The
+            results of this test are equal, with two exceptions: a refused upload may be complete, and the server may store a form twice.
 
-            | way | fault | end | requests | bytes sent again |
+            | Way | Fault | Result | Requests with bytes of the photo | Bytes sent again |
             | --- | --- | --- | --- | --- |
 
             """ + rows.joined(separator: "\n") + "\n"

@@ -8,8 +8,8 @@ import TransferMachines
 
 /// A state that work can have.
 package enum MatrixState: String, CaseIterable, Sendable {
-    case checkWaitsForNoon = "a check waits for its noon"
-    case checkIsAsking = "a check waits for its response"
+    case checkWaitsForNoon = "a check waits for noon"
+    case checkIsAsking = "a check waits for the weather service"
     case checkHandedOver = "the agent continues the download of a check"
     case answerIsBeingDelivered = "a response is being delivered"
     case downloadIsQueued = "a download was just requested"
@@ -29,22 +29,22 @@ package enum MatrixState: String, CaseIterable, Sendable {
 /// An event that can happen in a state.
 package enum MatrixCause: String, CaseIterable, Sendable {
     case nothing = "nothing happens"
-    case timeRunsOut = "time runs out"
-    case personCancels = "user cancels"
-    case appIsTerminated = "SIGTERM"
-    case appIsKilled = "kill -9 of app"
-    case agentIsKilled = "kill -9 of agent"
-    case bothAreKilled = "both"
-    case networkIsCut = "network cut"
-    case serverIsGone = "server not reachable"
-    case serverChangesTheFile = "server changed the file"
-    case diskIsFull = "disk full"
-    case clockIsSteppedForward = "clock stepped forward"
-    case clockIsSteppedBack = "clock stepped back"
-    case zoneChanges = "zone changed"
-    case machineSleeps = "suspend"
-    case notificationServerIsGone = "notification server not running"
-    case logout = "logout"
+    case timeRunsOut = "the time of the launch is up"
+    case personCancels = "the user cancels"
+    case appIsTerminated = "SIGTERM to the app"
+    case appIsKilled = "kill -9 of the app"
+    case agentIsKilled = "kill -9 of the agent"
+    case bothAreKilled = "kill -9 of the app and the agent"
+    case networkIsCut = "the network is cut"
+    case serverIsGone = "the server is not reachable"
+    case serverChangesTheFile = "the server changes the file"
+    case diskIsFull = "the disk is full"
+    case clockIsSteppedForward = "the clock is set forward"
+    case clockIsSteppedBack = "the clock is set back"
+    case zoneChanges = "the time zone changes"
+    case machineSleeps = "the machine sleeps"
+    case notificationServerIsGone = "no notification server runs"
+    case logout = "the user logs out"
 }
 
 /// A small app for one cell of the matrix. The app handles each launch in known steps with known pauses.

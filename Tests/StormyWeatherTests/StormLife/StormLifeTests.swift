@@ -217,10 +217,10 @@ private struct Story {
     }
 
     private static let rows: [Row] = [
-        row("unknown", "a forecast or a warning shows it", Story(), { $0.check(90, .none) }, .alert, .openPhotoRequest),
-        row("on the screen", "its text changes", .shown(), { $0.check(95) }, .update),
-        row("dismissed", "its text changes", .shown(), { $0.check(95, .dismissed) }),
-        row("snoozed", "its text changes", .shown(), { $0.check(95, .snoozed) }, .update),
+        row("unknown", "a forecast or a warning shows the storm", Story(), { $0.check(90, .none) }, .alert, .openPhotoRequest),
+        row("on the screen", "the text of the notification changes", .shown(), { $0.check(95) }, .update),
+        row("dismissed", "the text of the notification changes", .shown(), { $0.check(95, .dismissed) }),
+        row("snoozed", "the text of the notification changes", .shown(), { $0.check(95, .snoozed) }, .update),
         row("on the screen", "a higher level", .shown(), { $0.check(110) }, .alert, .openPhotoRequest),
         row("dismissed", "a higher level", .shown(), { $0.check(110, .dismissed) }, .alert, .openPhotoRequest),
         row("snoozed", "a higher level, and a photo was given", .shown(), { $0.check(150, .snoozed, hasPhoto: true) }, .alert),
@@ -250,27 +250,36 @@ private struct Story {
         row(
             "dismissed, shown for a warning", "another warning of the same hazard and level", shownWind,
             { $0.warn(.dismissed, [wind, Story.warning("gale", "Gale", .severe)]) }),
-        row("dismissed", "it starts 3 h earlier", .shown(), { $0.check(90, .dismissed, from: 1) }, .alert, .openPhotoRequest),
-        row("dismissed", "it starts 2 h earlier", .shown(), { $0.check(90, .dismissed, from: 2) }),
+        row(
+            "dismissed", "the storm starts 3 h earlier", .shown(), { $0.check(90, .dismissed, from: 1) }, .alert,
+            .openPhotoRequest),
+        row("dismissed", "the storm starts 2 h earlier", .shown(), { $0.check(90, .dismissed, from: 2) }),
         row("on the screen", "a fresh forecast: 80 to 100 % of the limit", .shown(), { $0.check(62) }, .update),
         row(
             "on the screen", "a fresh forecast: below 80 % of the limit", .shown(), { $0.check(59) }, .callOff, .closePhotoRequest
         ),
         row(
-            "waits, not seen yet", "a fresh forecast: 80 to 100 % of the limit", waiting, { $0.check(62, .waiting) }, .withdraw,
+            "waits, and was not seen by the user", "a fresh forecast: 80 to 100 % of the limit", waiting,
+            { $0.check(62, .waiting) }, .withdraw,
             .closePhotoRequest),
         row(
             "snoozed", "a fresh forecast: below 80 % of the limit", .shown(), { $0.check(59, .snoozed) }, .withdraw,
             .closePhotoRequest),
         row("dismissed", "a fresh forecast: below 80 % of the limit", .shown(), { $0.check(59, .dismissed) }, .closePhotoRequest),
         row(
-            "waits, not seen yet", "a fresh forecast: below 80 % of the limit", waiting, { $0.check(59, .waiting) }, .withdraw,
+            "waits, and was not seen by the user", "a fresh forecast: below 80 % of the limit", waiting,
+            { $0.check(59, .waiting) }, .withdraw,
             .closePhotoRequest),
         row(
-            "on the screen", "the same, and a warning is in force", .shown(), { $0.check(59, warning: .severe) }, .alert,
+            "on the screen", "a fresh forecast: below 80 % of the limit, and a warning is in force", .shown(),
+            { $0.check(59, warning: .severe) }, .alert,
             .openPhotoRequest),
-        row("on the screen", "a forecast that is four hours old: below 80 %", .shown(), { $0.check(59, age: 4 * 3600) }, .update),
-        row("on the screen", "a forecast that ends before it: below 80 %", .shown(), { $0.check(59, hours: 6) }, .update),
+        row(
+            "on the screen", "a forecast that is four hours old: below 80 % of the limit", .shown(),
+            { $0.check(59, age: 4 * 3600) }, .update),
+        row(
+            "on the screen", "a forecast that ends before the storm: below 80 % of the limit", .shown(),
+            { $0.check(59, hours: 6) }, .update),
         row("on the screen", "a forecast without gusts", .shown(), { $0.check(nil) }, .update),
         row("on the screen", "no data", .shown(), { $0.answer(.visible) }, .update),
         row("called off", "the storm returns", calledOff(), { $0.check(90) }, .alert, .openPhotoRequest),
@@ -278,22 +287,23 @@ private struct Story {
             "called off three times in 24 h", "the storm returns", calledOff(returns: 3), { $0.check(90) }, .showSilently,
             .openPhotoRequest),
         row(
-            "called off three times in 24 h", "it returns at a level that was not shown yet", calledOff(returns: 3),
+            "called off three times in 24 h", "the storm returns at a level that was not shown yet", calledOff(returns: 3),
             { $0.check(110) },
             .alert, .openPhotoRequest),
-        row("called off", "80 to 100 % of the limit", calledOff(), { $0.check(62) }),
+        row("called off", "a fresh forecast: 80 to 100 % of the limit", calledOff(), { $0.check(62) }),
         row(
-            "on the screen", "its end", .shown(), { ($0.now = noon + 7 * 3600, $0.answer(.ended)).1 }, .withdraw,
+            "on the screen", "the storm ends", .shown(), { ($0.now = noon + 7 * 3600, $0.answer(.ended)).1 }, .withdraw,
             .closePhotoRequest),
-        row("dismissed", "its end", .shown(), { ($0.now = noon + 7 * 3600, $0.answer(.dismissed)).1 }, .closePhotoRequest),
+        row("dismissed", "the storm ends", .shown(), { ($0.now = noon + 7 * 3600, $0.answer(.dismissed)).1 }, .closePhotoRequest),
         row(
-            "closed while the clock was ahead", "the clock is right again", ahead,
+            "closed while the clock was fast", "the clock is correct again", ahead,
             { ($0.now = noon, $0.answer(.withdrawn)).1 }, .showSilently, .openPhotoRequest),
         row(
-            "shown, and the process ended before it stored this", "the next check", Story.shown().forgotten,
+            "shown, but the process ended before it stored that the storm was shown", "the next check", Story.shown().forgotten,
             { $0.answer(.visible, memory: Story.shown().memory) }, .openPhotoRequest, .update),
         row(
-            "withdrawn by `stormy quit` before it was seen", "the next check", waiting, { $0.answer(.unseen) }, .alert,
+            "withdrawn by `stormy quit` before the user saw the notification", "the next check", waiting, { $0.answer(.unseen) },
+            .alert,
             .openPhotoRequest),
     ]
 
@@ -334,8 +344,8 @@ private struct Story {
     /// Compares the page in the documentation with the rules. If `WRITE_TABLES=1` is set, writes the page.
     @Test func `the page lists what each rule does`() throws {
         let names: [StormLife.Command: String] = [
-            .alert: "alerts", .showSilently: "is shown silently", .update: "its text is updated silently",
-            .callOff: "becomes \"No longer expected\", passive and without sound", .withdraw: "is withdrawn",
+            .alert: "alerts", .showSilently: "is shown silently", .update: "the text is updated silently",
+            .callOff: "becomes \"No longer expected\", passive and without a sound", .withdraw: "is withdrawn",
             .openPhotoRequest: "open", .closePhotoRequest: "closed if it has no photo",
         ]
         let rows = Self.rows.map { row in
@@ -347,20 +357,20 @@ private struct Story {
         let page = """
             # What becomes of a storm
 
-            When a storm alerts, when its text changes silently, and when it is called off.
+            Lists when Stormy alerts you of a storm, when Stormy updates the notification silently, and when Stormy calls the storm off.
 
             ## Overview
 
-            `StormLife` decides all of these rules. A check passes the judged forecast and the state of the notification to `StormLife`, which
-            returns the actions. An empty cell means that nothing happens.
+            The type `StormLife` contains all rules of this page. A check passes the judged forecast and the state of the notification to `StormLife`.
+            `StormLife` returns the actions. An empty cell means that nothing happens.
 
-            A fresh forecast arrived at most \(Int(StormCheckData.longestAge / 3600)) h ago, and its service made it at most \(Int(StormCheckData.longestIssue / 3600)) h ago. A forecast denies a storm only if it is complete.
-            A complete forecast has values of each kind (thunder, gusts, rain) that the storm was shown for, in each hour of the storm.
+            A forecast is fresh if it arrived at most \(Int(StormCheckData.longestAge / 3600)) h ago, and if its service made it at most \(Int(StormCheckData.longestIssue / 3600)) h ago. A forecast calls a storm off only if the forecast is complete.
+            A forecast is complete if it has values for each hour of the storm and for each kind (thunder, gusts, rain) for which the storm was shown.
             This table uses a limit of \(Int(StormRule().gustsKMH)) km/h for gusts.
-            Two extreme warnings are of one kind if their hazard and name are equal.
-            A return alerts at most \(StormLife.alertingReturns) times in \(Int(StormLife.returnSpan / 3600)) h. "Earlier" means earlier than the earliest start that alerted.
+            Two extreme warnings have the same kind if their hazard and name are equal.
+            If a storm that was called off returns, the return alerts at most \(StormLife.alertingReturns) times in \(Int(StormLife.returnSpan / 3600)) h. The word "earlier" means earlier than the earliest start for which Stormy alerted.
 
-            Written by its test: `WRITE_TABLES=1 swift test --filter StormLifeTests`.
+            A test writes this page: `WRITE_TABLES=1 swift test --filter StormLifeTests`.
 
             | Storm | Event | Notification | Photo request |
             | --- | --- | --- | --- |
