@@ -38,13 +38,13 @@ def begin(c, condition):
     c.count = lambda: c.begun("work.none")
 
 
-power = Behaviour("power", GROUP, "If a run is due on battery, it waits for external power", SAYS, NONE)
+power = Behaviour("power", GROUP, "If a run is due on battery, the run waits for external power", SAYS, NONE)
 power.of("systemd", "workmanager", "stormy")(waits("power"))
 
-network = Behaviour("network", GROUP, "If a run is due without a network, it waits for a network", SAYS, NONE)
+network = Behaviour("network", GROUP, "If a run is due without a network, the run waits for a network", SAYS, NONE)
 network.of("systemd", "workmanager", "stormy")(waits("network"))
 
-metered = Behaviour("metered", GROUP, "If a run is due on a metered network, it waits for an unmetered network", SAYS, NONE)
+metered = Behaviour("metered", GROUP, "If a run is due on a metered network, the run waits for an unmetered network", SAYS, NONE)
 metered.of("systemd", "workmanager")(waits("metered"))
 
 

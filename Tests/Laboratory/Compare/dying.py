@@ -179,7 +179,7 @@ def _(c):
     return f"it was killed after {time.time() - begun:.0f} s"
 
 
-warned = Behaviour("warned", LIMITS, "Before work is ended, it is warned and has time to clean up", {"workmanager": "service.oneshot"})
+warned = Behaviour("warned", LIMITS, "Before work is ended, the work is warned and has time to clean up", {"workmanager": "service.oneshot"})
 
 
 @warned.rest

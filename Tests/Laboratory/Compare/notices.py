@@ -107,7 +107,7 @@ def _(c):
     return "it was shown again, and heard"
 
 
-once = Behaviour("told-once", GROUP, "After a kill just after a notification was shown, the notification is shown once",
+once = Behaviour("told-once", GROUP, "If the process is killed just after it showed a notification, the notification is shown once",
                  {name: "notify.replace" for name in OTHERS})
 
 

@@ -37,20 +37,20 @@ def page(every, results, facts):
             lines.append(f"| **{group}** |" + " |" * len(ORDER))
         lines.append(f"| {behaviour.title} | " + " | ".join(cell(key, name) for name in ORDER) + " |")
     counts = " | ".join(str(sum(results[key, name].verdict == "held" for key in every)) for name in ORDER)
-    lines.append(f"| **Held, of {len(every)} behaviours** | {counts} |")
+    lines.append(f"| **Behaviours that work, of {len(every)}** | {counts} |")
     return "\n".join([
         "# Compared with other schedulers", "",
-        "Compares five ways to run background work on a Linux desktop. A test tries each behaviour with each of the five ways.", "",
+        "Compares five ways to run background work on a Linux desktop. A test tries each behaviour with each way.", "",
         "## Overview", "",
         f"`make compare` measured this page on {facts['day']} (`Tests/Laboratory/Compare/compare.py --write`, {facts['minutes']:.0f} minutes).",
-        "Each trial has separate mounts, a separate cgroup and a separate user manager. \"yes\" and \"no\" are results of a run. \"–\" means that",
+        "Each trial has separate mounts, a separate cgroup and a separate user manager. \"yes\" and \"no\" are results of a trial. \"–\" means that",
         "the program does not have this function, according to the cited documentation. A note for \"no\" contains the result, and a quotation from",
         "the documentation. The quotation confirms the result, or describes what the program does instead. A note for \"–\" contains only a quotation.", "",
         f"The tested versions are {facts['versions']}.", "",
         *(f"- **{CONTENDERS[name].title}**: {WAYS[name]}." for name in ORDER), "",
-        "A behaviour does not count for a program if only the code of the job implements the behaviour. A behaviour counts if `curl` (with `-C -`",
-        "and `--retry`), `flock`, `timeout` or `notify-send` implements it. A power cut is simulated by SIGKILL for every process of the trial.",
-        "Sleep is simulated by SIGSTOP during the due moment, because a test cannot cause real sleep. python3-dbusmock replaces UPower and",
+        "A program has a behaviour only if the code of the job does not need to implement the behaviour. A program also has a behaviour if `curl` (with `-C -`",
+        "and `--retry`), `flock`, `timeout` or `notify-send` implements the behaviour. To simulate a power cut, the test kills every process of the trial.",
+        "To simulate sleep, the test stops every process (SIGSTOP) at the due time, because a test cannot cause real sleep. python3-dbusmock replaces UPower and",
         "NetworkManager, and reports power, network and metered networks. The systemd timer reads these values in an `ExecCondition=`, because",
         "`ConditionACPower=` reads /sys instead.", "",
         "| | " + " | ".join(CONTENDERS[name].title for name in ORDER) + " |",

@@ -150,7 +150,7 @@ def _(c):
     return f"the journal has {found.group(1)}, \"{found.group(2)}\""
 
 
-now = Behaviour("now", TRIED, "You can run work of tomorrow now, in the same way", none={"nohup": "nohup"})
+now = Behaviour("now", TRIED, "You can run work that is due tomorrow now, in the way of the planned run", none={"nohup": "nohup"})
 
 
 @now.of("cron")

@@ -90,7 +90,7 @@ def _(c):
     return "Stormy's check and another app's request ran"
 
 
-zone = Behaviour("zone", TIME, "After a journey a daily run begins at the same time of day in the new time zone",
+zone = Behaviour("zone", TIME, "After a change of the time zone, a daily run begins at its time of day in the new time zone",
                  {"cron": "cron.zone"}, {"workmanager": "wm.periodic"})
 
 
@@ -152,7 +152,7 @@ def _(c):
     return f"due at {found}"
 
 
-spread = Behaviour("spread", TIME, "Each machine has a constant offset, so that many machines do not send requests in one second",
+spread = Behaviour("spread", TIME, "Each machine delays its runs by a different constant time, so that many machines do not send requests in one second",
                    none={"cron": "anacron.delay", "nohup": "sleep", "workmanager": "wm.periodic"})
 
 
@@ -277,7 +277,7 @@ def _(c):
     return "by an agent whose clock is three days on: one run"
 
 
-skip = Behaviour("skip", MISSED, "A setting omits missed runs and keeps the schedule",
+skip = Behaviour("skip", MISSED, "With a setting, missed runs do not run later, and the schedule is kept",
                  {"nohup": "nohup", "workmanager": "wm.catch-up"})
 
 
@@ -347,7 +347,7 @@ def _(c):
     return "it ran"
 
 
-once = Behaviour("once", MISSED, "A single later run survives a power cut during its due moment",
+once = Behaviour("once", MISSED, "If a run was planned for one later time and the power is cut at this time, the run is not lost",
                  {"cron": "cron.minute", "nohup": "nohup", "workmanager": "wm.transient"})
 
 

@@ -59,7 +59,7 @@ def _(c):
     return f"the server sent {sent / SIZE:.2f} times the file"
 
 
-changed = Behaviour("changed", GROUP, "If the file on the server changed in the meantime, the result is one complete version",
+changed = Behaviour("changed", GROUP, "If the file on the server changes during an interruption, the result is one complete version",
                     {name: "curl.continue" for name in ("systemd", "cron", "nohup", "workmanager")})
 
 
