@@ -82,7 +82,7 @@ import Testing
         Row("no power service", [.powerIsKnown: .notKept], says: "plugged in") { $0.knowledge?.power = false },
         Row(
             "nobody has looked", [.networkIsKnown: .unknown, .meteredIsKnown: .unknown, .powerIsKnown: .unknown],
-            says: "No agent has checked this yet"
+            says: "No agent has checked the machine yet"
         ) { $0.knowledge = nil },
         Row("no buttons", [.buttonsAreLive: .notKept], says: "no buttons") { $0.buttons = .notShown },
         Row("no session", [.buttonsAreLive: .notKept], says: "The desktop is not known") { $0.buttons = .noSession },

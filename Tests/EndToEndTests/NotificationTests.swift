@@ -188,8 +188,8 @@ extension EndToEnd {
                 return try Child.run("script", ["-qec", command, "/dev/null"], environment: bare.environment).output
             }
             let first = try atTerminal("place list")
-            #expect(first.contains("stormy: not shown yet: Storm expected in Here: "), "\(first)")
-            #expect(first.contains("`stormy status` lists all."))
+            #expect(first.contains("stormy: a notification was not shown yet: Storm expected in Here: "), "\(first)")
+            #expect(first.contains("`stormy status` lists these notifications."))
             #expect(try !bare.stormy("place", "list").errors.contains("not shown yet"), "no terminal, nobody to tell")
             #expect(try bare.stormy("status").output.contains("Not shown   Storm expected in Here: "))
             #expect(try atTerminal("place list").contains("not shown yet"), "nobody has read that")

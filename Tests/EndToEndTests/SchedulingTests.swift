@@ -187,7 +187,7 @@ extension EndToEnd {
                 #expect(try !app.run("background", "why").output.contains("agent:"))
                 #expect(app.home.agentPID != nil)
                 try app.home.killAgent()
-                #expect(try app.run("background", "why").output.contains("agent: started just now"))
+                #expect(try app.run("background", "why").output.contains("agent: this command started the agent"))
             }
         }
 
@@ -379,7 +379,7 @@ extension EndToEnd {
             #expect(export.errors.contains("export.1 cannot begin, because no agent keeps running"))
             let log = app.home.directories.agentLog.path
             let why = try app.run("background", "why", "refresh")
-            #expect(why.output.contains("started just now, but it exited; see its log: \(log)"), "\(why)")
+            #expect(why.output.contains("this command started the agent, but the agent exited. See the log of the agent: \(log)"), "\(why)")
         }
 
         @Test func `a rejected request creates no login entry`() throws {

@@ -56,7 +56,7 @@ extension EndToEnd {
             try replaceProgram()
             try home.stormy("schedule")
             #expect(try isOutdated() == true)
-            #expect(try home.stormy("status").output.contains("the new program starts when no work is running"))
+            #expect(try home.stormy("status").output.contains("The new program starts when no work is running"))
             #expect(starts == 1)
             server.openGate("rest")
             try home.waitForEnded("urlSession")

@@ -168,7 +168,7 @@ extension EndToEnd {
             // `doctor` shows that the agent is not running and when it starts. `doctor` does not start it.
             let doctor = try home.stormy("doctor", "--all")
             #expect(
-                doctor.output.contains("The user manager starts it at") && !doctor.output.contains("no agent runs"), "\(doctor)")
+                doctor.output.contains("The user manager starts the agent at") && !doctor.output.contains("no agent runs"), "\(doctor)")
             #expect(try isActive("service") == "inactive")
             // All other commands start the agent if work is pending. The agent checks the work and exits again.
             #expect(try home.stormy("status").output.contains("not needed now; it starts at "))
@@ -223,10 +223,10 @@ extension EndToEnd {
             #expect(try isActive("service") == "active")
             #expect(
                 try home.stormy("doctor").output.contains(
-                    "the agent stays in memory when it is idle: background-agent-stormy.timer is masked"))
+                    "the agent stays in memory when it is idle, because background-agent-stormy.timer is masked"))
             #expect(
                 try home.stormy("why").output.contains(
-                    "The agent stays in memory when it is idle: background-agent-stormy.timer is masked.\n"))
+                    "The agent stays in memory when it is idle, because background-agent-stormy.timer is masked.\n"))
         }
 
         /// A line that the user added to the timer removes the time, adds a later time, or names another unit. systemd still

@@ -89,7 +89,7 @@ import Testing
             for ids in [["1"], ["all"]] {
                 let retried = try await home.stormy(["transfers", "retry"] + ids)
                 #expect(retried.status == 69, "\(retried)")
-                #expect(retried.errors.contains("its queued copy is missing: upload the file again"), "\(retried)")
+                #expect(retried.errors.contains("the queued copy of its file is missing. Upload the file again"), "\(retried)")
             }
             #expect(try await home.stormy("upload", "--wait", photo).status == 0)
             #expect(store.arrived == ["a.jpg"])

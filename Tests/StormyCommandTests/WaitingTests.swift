@@ -41,15 +41,15 @@ import Testing
     @Test func `commands that show or follow transfers report the problem of the agent once`() async throws {
         try await play { home, store in
             let photo = try photo(home).path
-            #expect(try await home.stormy("upload", "--wait", photo).errors.contains("The agent waits") == false)
+            #expect(try await home.stormy("upload", "--wait", photo).errors.contains("The agent cannot work now") == false)
             let trouble = AgentTrouble(reason: "no space left", since: home.now, nextTry: home.now.addingTimeInterval(60))
             try JSONEncoder().encode(trouble).write(to: home.directories.agentLock)
             let listed = try await home.stormy("transfers")
-            #expect(listed.output.contains("\nThe agent waits: no space left; it tries again at "), "\(listed)")
+            #expect(listed.output.contains("\nThe agent cannot work now: no space left. The agent tries again at "), "\(listed)")
             let document = try await home.stormy("transfers", "--json")
-            #expect(!document.output.contains("The agent waits"))
+            #expect(!document.output.contains("The agent cannot work now"))
             let followed = try await home.stormy("upload", "--again", "--wait", photo)
-            #expect(followed.errors.components(separatedBy: "The agent waits: no space left").count == 2, "\(followed)")
+            #expect(followed.errors.components(separatedBy: "The agent cannot work now: no space left").count == 2, "\(followed)")
             #expect(followed.status == 0)
         }
     }

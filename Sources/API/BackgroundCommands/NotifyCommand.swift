@@ -161,10 +161,10 @@ public struct NotifyCommand: BackgroundCommand {
     private func answer(after last: Int64, _ steps: Steps) async throws {
         let outcome = try await wait(60) { try Self.launch(after: last, $0)?.outcome }
         guard outcome == .completed else {
-            let end = outcome.map { "the launch for the press did not complete (\($0.rawValue))" }
+            let end = outcome.map { "the launch for the pressed button did not complete (\($0.rawValue))" }
             throw CommandFailure(.unavailable, "\(end ?? "the launch for the press has not ended within 60 s"): see `history`")
         }
-        steps.show("The app was launched for the press and completed.")
+        steps.show("The app was launched for the pressed button, and the launch completed.")
     }
 
     private static func launch(after last: Int64, _ transaction: LedgerTransaction) throws -> LaunchRecord? {

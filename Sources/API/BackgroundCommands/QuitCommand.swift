@@ -103,10 +103,10 @@ public struct QuitCommand: BackgroundCommand {
         let patience = Date().addingTimeInterval(2)
         while starter.isRunning {
             if Date() > patience, let stopped = try AgentReport.current().stopped {
-                throw CommandFailure(.tryAgain, "the agent has not ended: it is \(stopped)")
+                throw CommandFailure(.tryAgain, "the agent has not exited, because it is \(stopped)")
             }
             guard Date() < deadline else {
-                throw CommandFailure(.tryAgain, "the agent still runs: a launch or a transfer has not ended yet")
+                throw CommandFailure(.tryAgain, "the agent still runs, because a launch or a transfer has not ended yet")
             }
             try await Task.sleep(for: .milliseconds(20))
         }

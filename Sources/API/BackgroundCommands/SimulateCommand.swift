@@ -15,9 +15,10 @@ public struct SimulateCommand: BackgroundCommand {
         case expire
     }
 
-    @Argument(help: "launch or expire.") var action: Action
-    @Argument(help: "The request's identifier, as `why` lists it.", completion: .requests) var identifier: String
-    @Flag(help: "Wait until the launch has ended. Exit code 75 if it did not complete.") var wait = false
+    @Argument(help: "The action: launch or expire.") var action: Action
+    @Argument(help: "The identifier of the request. The command `why` lists the identifiers.", completion: .requests)
+    var identifier: String
+    @Flag(help: "Wait until the launch has ended. The exit code is 75 if the launch did not complete.") var wait = false
 
     public init() {}
 

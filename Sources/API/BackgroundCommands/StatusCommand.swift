@@ -67,7 +67,7 @@ public struct StatusCommand: BackgroundCommand {
         }
         if !report.transfers.isEmpty {
             let counts = report.transfers.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
-            Output.line("Transfers: \(counts); see the command transfers")
+            Output.line("Transfers: \(counts). The command `transfers` lists them")
         }
         if let last = report.last.value, let outcome = last.outcome.value, let endedAt = last.endedAt.value {
             Output.line("Last: \(last.identifier) \(outcome.rawValue), \(Output.moment(endedAt))")
@@ -134,7 +134,8 @@ package struct AgentReport: Encodable {
     /// one check of a lock, and one read of a small file.
     package static var waiting: String? {
         guard AppRuntime.shared.isAgentRunning, let trouble = AgentTrouble.read(AppRuntime.shared.directories) else { return nil }
-        return Output.oneLine("The agent waits: \(trouble.reason); it tries again at \(Output.moment(trouble.nextTry)).")
+        return Output.oneLine(
+            "The agent cannot work now: \(trouble.reason). The agent tries again at \(Output.moment(trouble.nextTry)).")
     }
 
     /// The agent's process, if a signal has stopped the process.
@@ -144,19 +145,21 @@ package struct AgentReport: Encodable {
         guard running else {
             guard let away = away.value else { return "Agent       not running" }
             if away.isAwaited {
-                return "Agent       starting, because there is work. If it does not run in a few seconds, run `doctor`"
+                return "Agent       starting, because there is work. If the agent does not run in a few seconds, run `doctor`"
             }
             let moment = away.until.value.map { " at \(Output.moment($0)), and" } ?? ""
-            return "Agent       not needed now; it starts\(moment) whenever there is work"
+            return "Agent       not needed now. The agent starts\(moment) whenever there is work"
         }
         let trouble = trouble.value.map { reason in
-            "\n            waits: \(reason)" + (nextTry.map { "; tries again at \(Output.moment($0))" } ?? "")
+            "\n            cannot work now: \(reason)" + (nextTry.map { ". The agent tries again at \(Output.moment($0))" } ?? "")
         }
         let update =
             isRemoved
-            ? "\n            its program was removed: background work ends when the agent exits"
-            : outdated ? "\n            its program was replaced: the new program starts when no work is running" : ""
-        let stopped = stopped.map { "\n            no work continues: the agent is \($0)" } ?? ""
+            ? "\n            The program of the agent was removed, so background work ends when the agent exits"
+            : outdated
+                ? "\n            The program of the agent was replaced. The new program starts when no work is running"
+                : ""
+        let stopped = stopped.map { "\n            No work continues, because the agent is \($0)" } ?? ""
         let place = isElsewhere ? "running in another PID namespace" : "starting"
         return "Agent       " + (pid.value.map { "running, pid \($0)" } ?? place) + stopped + update + (trouble ?? "")
     }

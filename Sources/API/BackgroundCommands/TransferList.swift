@@ -31,7 +31,8 @@ package struct TransferList {
                 remarks: report.remarks + (isVerbose ? report.details : []))
         }
         let rest =
-            hidden == 0 ? [] : ["\(hidden) older transfer\(hidden == 1 ? "" : "s") not shown: use --limit \(limit + hidden)"]
+            hidden == 0
+            ? [] : ["\(hidden) older transfer\(hidden == 1 ? " is" : "s are") not shown. To show all, use --limit \(limit + hidden)"]
         return (open.isEmpty && ended.isEmpty ? [] : table.lines) + rest
     }
 }

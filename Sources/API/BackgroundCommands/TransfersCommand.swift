@@ -8,8 +8,8 @@ public struct TransfersCommand: BackgroundCommand {
         "transfers", "Lists downloads and uploads, or cancels, pauses, resumes or retries them.",
         example: "transfers resume all")
 
-    @Argument(help: "cancel, pause, resume or retry.") var action: BackgroundTransfers.Action?
-    @Argument(help: "Ids of transfers, or \"all\".", completion: .transferIDs) var ids: [String] = []
+    @Argument(help: "The action: cancel, pause, resume or retry.") var action: BackgroundTransfers.Action?
+    @Argument(help: "The ids of transfers, or \"all\".", completion: .transferIDs) var ids: [String] = []
     @Option(help: "The maximum number of completed and cancelled transfers to show.") var limit = 20
     @Flag(help: "Keep running, and show the transfers again after each change.") var watch = false
     @Flag(name: .shortAndLong, help: "Print complete addresses and paths.") var verbose = false
@@ -21,7 +21,7 @@ public struct TransfersCommand: BackgroundCommand {
 
     /// - Throws: an error that describes invalid arguments.
     public func validate() throws {
-        if action != nil, ids.isEmpty { throw ValidationError("missing argument: ids of transfers, or \"all\"") }
+        if action != nil, ids.isEmpty { throw ValidationError("missing argument: give the ids of transfers, or \"all\"") }
         if action != nil, watch { throw ValidationError("--watch cannot be used with an action") }
         guard limit >= 0 else { throw ValidationError("--limit expects a number from 0 up") }
     }
@@ -85,27 +85,29 @@ extension BackgroundTransfers.Changes {
     ) {
         var failures = failures
         for id in mayBeOnServer {
-            Output.note("\(id): cancelled during the upload. Check whether the file is on the server")
+            Output.note("transfer \(id) was cancelled during the upload. Check whether the file is on the server")
         }
         for id in letFinish {
-            Output.note("\(id): not paused, because the server may already have the file. The upload continues")
+            Output.note("transfer \(id) was not paused, because the server may already have the file. The upload continues")
             problem.add(.tryAgain, at: ids.firstIndex(of: String(id)) ?? ids.firstIndex(of: "all") ?? 0)
         }
         for id in withoutCopy {
             guard let position = ids.firstIndex(of: String(id)) ?? ids.firstIndex(of: "all") else { continue }
             let failure = CommandFailure(
-                .unavailable, "\(id) was not retried, because its queued copy is missing: upload the file again")
-            // If the user typed "all", the command prints a message for each transfer.
+                .unavailable,
+                "transfer \(id) was not retried, because the queued copy of its file is missing. Upload the file again")
+            // With "all", a message is printed for each transfer.
             if ids[position] == "all" { problem.report(failure, at: position) } else { failures[position] = failure }
         }
         for id in ended {
             guard let position = ids.firstIndex(of: String(id)) else { continue }
-            failures[position] = CommandFailure(.unavailable, "\(id) has ended: \(action.rawValue) does not apply to it")
+            failures[position] = CommandFailure(
+                .unavailable, "transfer \(id) has ended, so `\(action.rawValue)` does not apply to it")
         }
         for (position, failure) in failures.sorted(by: { $0.key < $1.key }) { problem.report(failure, at: position) }
         guard counts else { return }
         if changed.isEmpty, photos == 0 {
-            if ids.contains("all") { Output.note("No transfer was changed: there is nothing to \(action.rawValue).") }
+            if ids.contains("all") { Output.note("No transfer was changed, because there is nothing to \(action.rawValue).") }
             return
         }
         var parts = ["\(changed.count) transfer\(changed.count == 1 ? "" : "s")"]

@@ -64,7 +64,7 @@ package struct UnseenNotifications: Sendable {
         }
         if listed.count > lines.count { lines.insert("Unseen      \(listed.count - lines.count) more", at: 0) }
         if let quietSince {
-            lines.append("Do not disturb is on since \(Output.moment(quietSince)): the desktop shows no notifications")
+            lines.append("Do not disturb is on since \(Output.moment(quietSince)), so the desktop shows no notifications")
         }
         return lines
     }
@@ -74,7 +74,8 @@ package struct UnseenNotifications: Sendable {
         let hidden = new.filter { $0.trouble != nil }
         guard let last = hidden.last else { return nil }
         let others = hidden.count > 1 ? " and \(hidden.count - 1) more" : ""
-        return "\(program): not shown yet: \(last.title)\(others): \(last.trouble ?? ""). `\(program) status` lists all."
+        return "\(program): a notification was not shown yet: \(last.title)\(others): \(last.trouble ?? ""). "
+            + "`\(program) status` lists these notifications."
     }
 }
 

@@ -12,7 +12,9 @@ public struct WhyCommand: BackgroundCommand {
         "why", "Shows why a pending request has not run yet, or why a result was not delivered to the app.",
         example: "why \(AppManifest.current.permittedIdentifiers.first ?? "IDENTIFIER")")
 
-    @Argument(help: "One request or session. Default: all.", completion: .requestsAndSessions) var identifier: String?
+    @Argument(
+        help: "The identifier of one request or session. Default: all requests and sessions.", completion: .requestsAndSessions)
+    var identifier: String?
     @Flag(help: "Print JSON.") var json = false
 
     public init() {}
@@ -62,7 +64,9 @@ public struct WhyCommand: BackgroundCommand {
 
     private func explain() async throws {
         var rows = try rows()
-        if let identifier, rows.isEmpty { throw CommandFailure(.notFound, "nothing named \(identifier) is pending") }
+        if let identifier, rows.isEmpty {
+            throw CommandFailure(.notFound, "no request or session named \(identifier) is pending")
+        }
         if json { return try Output.json(rows) }
         let spool = AppRuntime.shared.directories.spool
         let missing = try AppRuntime.shared.ledger().read { try $0.missingCopies(in: spool) }.count
@@ -79,11 +83,11 @@ public struct WhyCommand: BackgroundCommand {
             if let agent { Output.line("  " + agent) }
         }
         if let trouble = try AppRuntime.shared.ledger().read({ try $0.fact(.activationTrouble) }) {
-            Output.line("The agent stays in memory when it is idle: \(trouble).")
+            Output.line("The agent stays in memory when it is idle, because \(trouble).")
         }
         if !UserUnits(directories: AppRuntime.shared.directories).hasManager {
             Output.line(
-                "No systemd user manager runs here: a killed agent starts again at the next login or with the next command."
+                "No systemd user manager runs here, so a killed agent starts again at the next login or with the next command."
             )
         }
     }
@@ -110,15 +114,15 @@ public struct WhyCommand: BackgroundCommand {
         switch try await starter.bringBack() {
         case .runs: return nil
         case .wasBroughtBack:
-            guard let absence else { return "✓ agent: started just now" }
+            guard let absence else { return "✓ agent: this command started the agent" }
             let until = absence.until.map { " until \(Output.moment($0))" } ?? ""
             return "✓ agent: this command started the agent, which was not needed\(until)"
         case .leavesAtOnce:
-            return "✗ agent: started just now, but it exited; see its log: \(starter.logPlace)"
+            return "✗ agent: this command started the agent, but the agent exited. See the log of the agent: \(starter.logPlace)"
         case .cannotStart(.forbidden): return "✗ agent: not running, because \(starter.forbiddingVariable)=1 is set"
         case .cannotStart(.notFound(let places)):
             return "✗ agent: not running, because background-agent was not found in \(places.joined(separator: ", "))"
-        case .cannotStart(.failed(let reason)): return "✗ agent: not running, and it could not be started: \(reason)"
+        case .cannotStart(.failed(let reason)): return "✗ agent: not running. The agent could not be started: \(reason)"
         case .cannotStart(.started), .cannotStart(.alreadyRunning): return nil
         }
     }

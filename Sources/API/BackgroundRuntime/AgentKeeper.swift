@@ -47,6 +47,6 @@ package struct NoAgent: Error, CustomStringConvertible, Sendable {
     let log: String
 
     package var description: String {
-        "no agent keeps running: it was started \(AgentKeeper.patience) times and exited at once; see \(log)"
+        "no agent keeps running. The agent was started \(AgentKeeper.patience) times and exited at once. See \(log)"
     }
 }

@@ -162,8 +162,8 @@ package struct AgentStarter: Sendable {
     }
 
     private func spawn(_ path: String, inheriting descriptor: Int32) -> Result {
-        // With such a resource limit, an agent could not work, and would prevent other processes from starting an agent.
-        if let obstacle = ResourceLimits.obstacle { return .failed("in this shell \(obstacle): use another shell") }
+        // With such a limit, an agent could do nothing, and would prevent other processes from starting an agent.
+        if let obstacle = ResourceLimits.obstacle { return .failed("in this shell \(obstacle). Use another shell") }
         let log = openLog()
         defer { if log >= 0 { close(log) } }
         var child = ChildProcess(

@@ -149,7 +149,7 @@ package final class AppRuntime: Sendable {
             return before?.reason != failure
         }
         if isNew, let failure {
-            report("The agent could not be started: \(failure). Queued work waits until the next command or login starts one.")
+            report("The agent could not be started: \(failure). Queued work waits for the next command or login.")
         }
         return result
     }

@@ -52,9 +52,9 @@ package enum CompanionProgram {
         let child = ChildProcess(path: path, arguments: arguments, environment: ThisProcess.environment)
         do throws(ChildProcess.Failure) {
             let end = try child.run(within: patience, outputLimit: 1_000)
-            if end.wasLate { return "it does not end" }
+            if end.wasLate { return "the program does not end" }
             if end.code == 0 { return nil }
-            return end.output.split(separator: "\n").last.map(String.init) ?? "it ended with \(end.code)"
+            return end.output.split(separator: "\n").last.map(String.init) ?? "the program ended with exit code \(end.code)"
         } catch {
             return error.description
         }

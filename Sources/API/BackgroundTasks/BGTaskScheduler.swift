@@ -89,7 +89,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
         }
         if let continued = taskRequest as? BGContinuedProcessingTaskRequest { return try submitContinued(continued) }
         if taskRequest is BGHealthResearchTaskRequest {
-            throw Error(.notPermitted, "\(taskRequest.identifier): health research does not exist on Linux")
+            throw Error(.notPermitted, "\(taskRequest.identifier): health research tasks are not available on Linux")
         }
         if let missing = AppRuntime.shared.missingAgent { throw Error(.unavailable, "no agent can launch this app: \(missing)") }
         let now = AppRuntime.shared.now

@@ -27,14 +27,14 @@ private enum Starter {
 extension DesktopFacts {
     /// The mechanism that starts the agent again after the agent was killed.
     fileprivate var starterAfterKill: Starter {
-        guard hasAgent else { return .none(why: "The program background-agent is not installed: no background work runs.") }
+        guard hasAgent else { return .none(why: "The program background-agent is not installed, so no background work runs.") }
         guard !isInFlatpak else {
-            return .none(why: "In a Flatpak only the app starts the agent: work continues at the app's next start.")
+            return .none(why: "In a Flatpak only the app starts the agent, so work continues at the app's next start.")
         }
         switch entry {
         case .none(workIsLeft: false): return hasUserManager ? .userManager : .login
         case .none(workIsLeft: true):
-            return .none(why: "No login starts the agent: work continues with the app's next command.", help: installCommand)
+            return .none(why: "No login starts the agent, so work continues with the app's next command.", help: installCommand)
         case .userUnit(let standing): return starter(standing) ?? (hasUserManager ? .userManager : .login)
         // If an autostart entry starts the agent, no unit restarts the agent.
         case .xdgAutostart(let standing): return starter(standing) ?? .login
@@ -44,7 +44,7 @@ extension DesktopFacts {
     /// The mechanism that starts the agent at a login or at boot.
     fileprivate var starterAtLogin: Starter {
         guard case .userUnit(.isNotEnabled) = entry else { return starterAfterKill }
-        return .none(why: "The agent's unit is not enabled: no login starts it.", help: installCommand)
+        return .none(why: "The agent's systemd unit is not enabled, so no login starts the agent.", help: installCommand)
     }
 
     /// Returns the mechanism that remains if the login entry does not work, or `nil` if the login entry works.
@@ -55,7 +55,7 @@ extension DesktopFacts {
         case .asItShouldBe, .starts, .isNotEnabled, .lacksSocket: nil
         case .startsNothing:
             .none(why: "The login entry of the agent names a program that does not exist.", help: installCommand)
-        case .isMasked: .none(why: "The agent's unit is masked: the user manager does not start it.")
+        case .isMasked: .none(why: "The agent's systemd unit is masked, so the user manager does not start the agent.")
         }
     }
 }
@@ -66,7 +66,7 @@ extension BackgroundGuarantees.Guarantee {
     fileprivate static func survivesLogout(_ facts: DesktopFacts) -> Self {
         switch facts.starterAtLogin {
         case .userManager where facts.lingers:
-            Self(.survivesLogout, .kept, "Lingering is on: the user manager keeps the agent running after a logout.")
+            Self(.survivesLogout, .kept, "Lingering is on, so the user manager keeps the agent running after a logout.")
         case .userManager:
             Self(
                 .survivesLogout, .keptFromNextLogin,
@@ -83,7 +83,7 @@ extension BackgroundGuarantees.Guarantee {
     fileprivate static func survivesReboot(_ facts: DesktopFacts) -> Self {
         switch facts.starterAtLogin {
         case .userManager where facts.lingers:
-            Self(.survivesReboot, .kept, "Lingering is on: the user manager starts the agent at boot.")
+            Self(.survivesReboot, .kept, "Lingering is on, so the user manager starts the agent at boot.")
         case .userManager:
             Self(
                 .survivesReboot, .keptFromNextLogin, "The user manager starts the agent at the next login.",
@@ -113,7 +113,7 @@ extension BackgroundGuarantees.Guarantee {
         case .notAllowed:
             Self(
                 .wakesSystem, .notKept,
-                "This system allows no timer that wakes the machine (CAP_WAKE_ALARM, which systemd 254 grants to user sessions)."
+                "This system does not allow timers that wake the machine (CAP_WAKE_ALARM, which systemd 254 grants to user sessions)."
             )
         case .untried:
             Self(
@@ -127,26 +127,26 @@ extension BackgroundGuarantees.Guarantee {
     fileprivate static func networkIsKnown(_ facts: DesktopFacts) -> Self {
         known(
             .networkIsKnown, facts.knowledge?.network, "NetworkManager or the kernel reports whether there is a network.",
-            "No service reports whether there is a network: the agent assumes that there is one.")
+            "No service reports whether there is a network, so the agent assumes that a network is available.")
     }
 
     fileprivate static func meteredIsKnown(_ facts: DesktopFacts) -> Self {
         known(
             .meteredIsKnown, facts.knowledge?.metered, "NetworkManager or the portal reports whether the network is metered.",
-            "NetworkManager does not run: the network counts as unmetered.")
+            "NetworkManager does not run, so the network counts as unmetered.")
     }
 
     fileprivate static func powerIsKnown(_ facts: DesktopFacts) -> Self {
         known(
             .powerIsKnown, facts.knowledge?.power, "UPower or the kernel reports whether the machine is plugged in.",
-            "No service reports external power: the machine counts as plugged in.")
+            "No service reports external power, so the machine counts as plugged in.")
     }
 
     private static func known(_ name: Name, _ isKnown: Bool?, _ who: String, _ otherwise: String) -> Self {
         switch isKnown {
         case true?: Self(name, .kept, who)
         case false?: Self(name, .notKept, otherwise)
-        case nil: Self(name, .unknown, "No agent has checked this yet. The agent checks this when there is work.")
+        case nil: Self(name, .unknown, "No agent has checked the machine yet. The agent checks the machine when there is work.")
         }
     }
 

@@ -48,12 +48,12 @@ public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  //
         guard let kind = AttachmentFile.Kind.all.first(where: { $0.begins(head) }) else {
             throw promised.map {
                 UNError(.attachmentCorrupt, "\(url.path): the content is not of type \($0.type)")
-            } ?? UNError(.attachmentUnrecognizedType, "\(url.path): not a picture, sound or film of a supported type")
+            } ?? UNError(.attachmentUnrecognizedType, "\(url.path): the file is not a picture, sound or film of a supported type")
         }
         guard size <= kind.maximumBytes else {
             throw UNError(
                 .attachmentInvalidFileSize,
-                "\(url.path): has \(size) bytes; the limit for type \(kind.type) is \(kind.maximumBytes)")
+                "\(url.path): the file has \(size) bytes; the limit for type \(kind.type) is \(kind.maximumBytes)")
         }
         self.identifier = identifier.isEmpty ? UUID().uuidString : identifier
         (self.url, type) = (url, kind.type)

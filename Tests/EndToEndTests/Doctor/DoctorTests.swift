@@ -158,7 +158,7 @@ extension EndToEnd {
             let home = try Home()
             let offline = try Child.run(
                 "unshare", Namespaces.withoutNetwork(Home.product("stormy")) + ["doctor"], environment: home.environment)
-            #expect(offline.output.contains("! network: there is no network"), "\(offline)")
+            #expect(offline.output.contains("! network: no network is available"), "\(offline)")
             let services = try SystemServices([.power, .profiles])
             home.environment.merge(services.environment) { $1 }
             try services.set(.power, "OnBattery", "true")

@@ -24,7 +24,8 @@ struct AgentExamination: Examination {
                     check, .failed, "\(withoutMode) is not executable",
                     fix: .init("chmod +x \(ShellWord.quoted(withoutMode))", isSafe: true))
             }
-            return DoctorFinding(check, .failed, "\(missing): no background work runs. Install \(app.manifest.displayName) again")
+            return DoctorFinding(
+                check, .failed, "\(missing), so no background work runs. Install \(app.manifest.displayName) again")
         }
     }
 
@@ -53,12 +54,13 @@ struct AgentExamination: Examination {
         }
         if RunningProcess(pid).isStopped {
             return DoctorFinding(
-                check, .failed, "the agent (process \(pid)) is suspended: no background work continues",
+                check, .failed, "the agent (process \(pid)) is suspended, so no background work continues",
                 fix: .init("kill -CONT \(pid)", isSafe: true))
         }
         if let trouble = AgentTrouble.read(app.directories) {
             return DoctorFinding(
-                check, .failed, "the agent waits: \(trouble.reason). The next attempt is at \(Output.moment(trouble.nextTry))")
+                check, .failed,
+                "the agent cannot work now: \(trouble.reason). The agent tries again at \(Output.moment(trouble.nextTry))")
         }
         if let program = ThisProcess.executable(of: pid), program.isDeleted {
             // In this fix, `kill` ends the agent, and the command `why` starts the next agent.
@@ -67,7 +69,7 @@ struct AgentExamination: Examination {
                 check, .warning, "the agent runs a program that was replaced or removed: \(program.path)", fix: fix)
         }
         if let trouble = app.books?.activationTrouble {
-            return DoctorFinding(check, .warning, "the agent stays in memory when it is idle: \(trouble)")
+            return DoctorFinding(check, .warning, "the agent stays in memory when it is idle, because \(trouble)")
         }
         return DoctorFinding(check, .ok, "The agent runs (process \(pid)).")
     }
@@ -85,7 +87,8 @@ struct AgentExamination: Examination {
         if state != "loaded" { return failed("\(units.name(.service)) is \(state)") }
         if units.property("SubState", of: .service) == "auto-restart" {
             return failed(
-                "the program of \(units.name(.service)) exits at once: see `systemctl --user status \(units.name(.service))`")
+                "the program of \(units.name(.service)) exits at once. For details, run "
+                    + "`systemctl --user status \(units.name(.service))`")
         }
         do throws(UserUnits.Failure) { try units.demandService() } catch {
             return failed("\(error), so the agent does not start")
@@ -99,11 +102,12 @@ struct AgentExamination: Examination {
             return failed("\(units.name(kind)) is not active")
         }
         if let until = absence.until, units.nextElapse.map({ $0.timeIntervalSince(until) > 60 }) ?? true {
-            return failed("\(units.name(.timer)) is set to another time")
+            return failed("\(units.name(.timer)) is not set to the time of the next work")
         }
         return DoctorFinding(
             check, .ok,
-            "The agent is not needed now. The user manager starts it\(moment.isEmpty ? "" : moment + ", and") when there is work."
+            "The agent is not needed now. "
+                + "The user manager starts the agent\(moment.isEmpty ? "" : moment + ", and") when there is work."
         )
     }
 
@@ -134,7 +138,8 @@ struct AgentExamination: Examination {
             guard let process = launch.process, process.isAlive, RunningProcess(process.pid).isStopped else { return nil }
             let pid = process.pid
             return DoctorFinding(
-                "launch", .failed, "\(launch.identifier) does not continue: its process \(pid) is suspended",
+                "launch", .failed,
+                "the launch of \(launch.identifier) does not continue, because its process \(pid) is suspended",
                 fix: .init("kill -CONT \(pid)", isSafe: true))
         }
     }

@@ -19,7 +19,7 @@ struct ClockExamination: Examination {
             return [behind("the clock shows a time before this program was built (\(Output.moment(made, now: app.now)))")]
         }
         if app.environment["TZ"] == nil, access("/etc/localtime", F_OK) != 0 {
-            return [DoctorFinding(check, .warning, "no time zone is set (/etc/localtime): \"noon\" means 12:00 UTC")]
+            return [DoctorFinding(check, .warning, "no time zone is set (/etc/localtime), so \"noon\" means 12:00 UTC")]
         }
         return [DoctorFinding(check, .ok, "\(Output.iso8601(app.now)), \(AppRuntime.shared.zone.identifier)")]
     }

@@ -21,21 +21,24 @@ struct ConditionsExamination: Examination {
 
     private func network(_ conditions: DesktopConditions) -> DoctorFinding {
         guard conditions.isNetworkAvailable else {
-            return DoctorFinding("network", .warning, "there is no network: checks and transfers wait for a network")
+            return DoctorFinding("network", .warning, "no network is available, so checks and transfers wait for a network")
         }
         let kind =
             conditions.isNetworkMetered
-            ? "Connected to a metered network: work that requires an unmetered network waits." : "Connected."
+            ? "The network is metered, so work that requires an unmetered network waits." : "A network is available."
         return DoctorFinding("network", .ok, kind)
     }
 
     private func power(_ conditions: DesktopConditions) -> DoctorFinding {
         if conditions.isSavingPower {
-            return DoctorFinding("power", .warning, "power saving is on: work that is not allowed in power saving waits")
+            return DoctorFinding(
+                "power", .warning, "power saving is on, so work that is not allowed to run in power saving waits")
         }
         return DoctorFinding(
             "power", .ok,
-            conditions.isOnExternalPower ? "External power." : "On battery: work that requires external power waits.")
+            conditions.isOnExternalPower
+                ? "This computer runs on external power."
+                : "This computer runs on battery, so work that requires external power waits.")
     }
 
     private func sleep(_ report: ConditionsReport) -> DoctorFinding {

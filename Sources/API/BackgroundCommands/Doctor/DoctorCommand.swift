@@ -11,8 +11,8 @@ public struct DoctorCommand: BackgroundCommand {
     public static let configuration = CommandConfiguration(
         commandName: "doctor", abstract: "Shows what prevents this app from working, and how to fix it.",
         discussion: """
-            Exit code 0: no problem; 1: warnings; 2: something does not work. Passed checks and the capabilities of this desktop are listed with
-            --all. Capabilities do not change the exit code.
+            The exit code is 0 without problems, 1 with warnings, and 2 if something does not work. Passed checks and the
+            capabilities of this desktop are listed with --all. Capabilities do not change the exit code.
 
             Example:
               \(BackgroundCommands.program) doctor --fix

@@ -19,12 +19,12 @@ struct EnvironmentExamination: Examination {
         }
         let named = "BACKGROUND_AGENT"
         if let path = app.environment[named], access(path, X_OK) != 0 {
-            rows.append(fault(.warning, "\(named) is ignored: \(path) is not a program", unsetting: named))
+            rows.append(fault(.warning, "\(named) is ignored, because \(path) is not a program", unsetting: named))
         }
         if app.environment[RehearsalHome.variable] != nil, RehearsalHome.socket == nil {
             let name = RehearsalHome.variable
             rows.append(
-                fault(.warning, "\(name) is ignored: this home was not made for a rehearsal", unsetting: name))
+                fault(.warning, "\(name) is ignored, because this home folder was not made for a rehearsal", unsetting: name))
         }
         return rows
     }
@@ -33,12 +33,12 @@ struct EnvironmentExamination: Examination {
         var rows: [DoctorFinding] = []
         for name in ["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"] {
             guard let path = app.environment[name], !path.isEmpty, !path.hasPrefix("/") else { continue }
-            rows.append(fault(.warning, "\(name) is ignored: \(path) is not an absolute path", unsetting: name))
+            rows.append(fault(.warning, "\(name) is ignored, because \(path) is not an absolute path", unsetting: name))
         }
         if let path = app.environment["XDG_RUNTIME_DIR"], path.hasPrefix("/"), access(path, F_OK) != 0 {
             rows.append(
                 fault(
-                    .warning, "XDG_RUNTIME_DIR is a folder that does not exist (\(path)): the user manager cannot be reached",
+                    .warning, "XDG_RUNTIME_DIR is a folder that does not exist (\(path)), so the user manager cannot be reached",
                     unsetting: "XDG_RUNTIME_DIR"))
         }
         return rows
@@ -46,7 +46,7 @@ struct EnvironmentExamination: Examination {
 
     private func zone(_ app: ExaminedApp) -> [DoctorFinding] {
         guard let text = app.environment["TZ"], !text.isEmpty, !Self.isZone(text) else { return [] }
-        return [fault(.failed, "TZ is not a time zone (\(text)): \"noon\" would mean 12:00 UTC", unsetting: "TZ")]
+        return [fault(.failed, "TZ is not a time zone (\(text)), so \"noon\" would mean 12:00 UTC", unsetting: "TZ")]
     }
 
     /// Returns whether a text is a valid time zone: a name in the zone database, the path of a file, or a POSIX rule

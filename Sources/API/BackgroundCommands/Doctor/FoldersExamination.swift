@@ -54,7 +54,7 @@ struct FoldersExamination: Examination {
         if information.st_uid == geteuid() { return cannotBeWritten(path, "u+rwx") }
         if let home, path.hasPrefix(home + "/"), status(home)?.st_uid == geteuid() { return owner(path, information) }
         return DoctorFinding(
-            check, .failed, "this user cannot create folders in \(path): set HOME to a folder that you can write to")
+            check, .failed, "this user cannot create folders in \(path). Set HOME to a folder that you can write to")
     }
 
     private func file(_ path: String) -> DoctorFinding? {
@@ -102,16 +102,18 @@ struct FoldersExamination: Examination {
         }
         if DiskSpace.hasNoFreeInodes(at: place.path) {
             return DoctorFinding(
-                "disk", .failed, "no file can be created on the disk of \(place.path): the disk has too many files")
+                "disk", .failed, "no file can be created on the disk of \(place.path), because the disk has too many files")
         }
-        guard let left = DiskSpace.left(at: place.path) else { return DoctorFinding("disk", .ok, "There is room.") }
+        guard let left = DiskSpace.left(at: place.path) else {
+            return DoctorFinding("disk", .ok, "The disk has enough free space.")
+        }
         let bytes = Output.bytes(left)
         if left == 0 {
-            return DoctorFinding("disk", .failed, "the disk of \(place.path) is full: downloads wait until there is room")
+            return DoctorFinding("disk", .failed, "the disk of \(place.path) is full, so downloads wait until space is free")
         }
         if left < 100 << 20 {
             return DoctorFinding("disk", .warning, "only \(bytes) are left on the disk of \(place.path)")
         }
-        return DoctorFinding("disk", .ok, "There is room: \(bytes).")
+        return DoctorFinding("disk", .ok, "The disk has enough free space: \(bytes).")
     }
 }

@@ -22,25 +22,25 @@ struct LoginExamination: Examination {
         case .isNotEnabled:
             return [
                 DoctorFinding(
-                    check, .failed, "\(entry.units.name(.service)) is not enabled: the next login does not start the agent",
+                    check, .failed, "\(entry.units.name(.service)) is not enabled, so the next login does not start the agent",
                     fix: fix)
             ]
         case .isMasked:
             let path = entry.units.url(.service).path
             return [
                 DoctorFinding(
-                    check, .failed, "\(path) is masked: no login starts the agent",
+                    check, .failed, "\(path) is masked, so no login starts the agent",
                     fix: .init("rm \(ShellWord.quoted(path)); \(app.command) install"))
             ]
         case .lacksSocket:
             return [
                 DoctorFinding(
-                    check, .warning, "\(entry.units.name(.service)) has no socket: the agent stays in memory when it is idle",
+                    check, .warning, "\(entry.units.name(.service)) has no socket, so the agent stays in memory when it is idle",
                     fix: fix)
             ]
         case .asItShouldBe:
             let kind =
-                entry.units.hasManager ? "" : " No systemd user manager runs here: a killed agent starts again at the next login."
+                entry.units.hasManager ? "" : " No systemd user manager runs here, so a killed agent starts again at the next login."
             return [DoctorFinding(check, .ok, "The agent starts at the next login.\(kind)")]
         }
     }

@@ -26,7 +26,7 @@ struct MeasuredServers: Decodable {
         let which = server.version == report.version ? "" : " with \(server.version)"
         let all = "Measured on \(measured)\(which): \(count - missing.count) of \(count) features work"
         guard !missing.isEmpty else { return all + "." }
-        return all + ". These do not work: "
+        return all + ". These features do not work: "
             + missing.map { "\($0.key) (\($0.value.dropFirst("no: ".count)))" }.joined(separator: ", ") + "."
     }
 }

@@ -41,12 +41,13 @@ struct NotificationsExamination: Examination {
             let server = report.label
             guard report.capabilities.contains("actions") else {
                 return DoctorFinding(
-                    check, .warning, "\(server) shows notifications without buttons: upload photos from the terminal")
+                    check, .warning, "\(server) shows notifications without buttons. Upload photos from the terminal")
             }
             if app.hidesButtons(report) {
                 return DoctorFinding(
                     check, .warning,
-                    "\(server) shows notifications, but the button of the last test was not pressed: upload photos from the terminal",
+                    "\(server) shows notifications, but the button of the last test was not pressed. "
+                        + "Upload photos from the terminal",
                     fix: .init("\(app.command) notify --test"))
             }
             let measured = MeasuredServers.all?.words(of: report).map { " " + $0 } ?? ""

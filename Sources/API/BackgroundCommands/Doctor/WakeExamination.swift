@@ -52,7 +52,7 @@ struct WakeExamination {
 
     static func giver(_ version: Int?) -> String {
         "systemd \(firstVersion) and later grant CAP_WAKE_ALARM to user services that request it"
-            + (version.map { "; this is systemd \($0)" } ?? "")
+            + (version.map { "; this system has systemd \($0)" } ?? "")
     }
 
     // MARK: The unit

@@ -15,7 +15,7 @@ extension BackgroundSession {
     func update(_ task: URLSessionTask) {
         let now = AppRuntime.shared.now
         guard let row = task.row(orNoting: { $0.entry.updateBeginning { $0.isChanged = true } }) else { return }
-        DurableWrites.shared.commit("background session \(identifier): a change of a task") { [self] transaction in
+        DurableWrites.shared.commit("a change of a task of background session \(identifier)") { [self] transaction in
             try change(row, of: task, now, transaction)
         }
     }
@@ -33,8 +33,8 @@ extension BackgroundSession {
         guard let row = task.row(orNoting: { $0.error = $0.error ?? failure }) else { return end(task, failure) }
         guard let wasCanceling = beginCanceling(task) else { return }
         let now = AppRuntime.shared.now
-        DurableWrites.shared.commit("background session \(identifier): a cancel") { transaction in
-            // A transfer that has ended is not changed, even if the delegate has not received the end yet.
+        DurableWrites.shared.commit("a cancellation of a task of background session \(identifier)") { transaction in
+            // A transfer that has ended is not changed, also if its end was not reported to the delegate yet.
             guard var transfer = try transaction.transfer(row), !transfer.state.isTerminal else {
                 return task.facts.withLock { $0.isCanceling = wasCanceling }
             }

@@ -214,7 +214,7 @@ extension BackgroundSession {
             }
             if told.count < claimed.count {
                 let rest = claimed.dropFirst(told.count).compactMap(\.0.id)
-                DurableWrites.shared.commit("background session \(identifier): the events that are not delivered yet") {
+                DurableWrites.shared.commit("the list of undelivered events of background session \(identifier)") {
                     transaction in
                     for event in rest { try transaction.releaseClaim(of: event) }
                 }

@@ -103,7 +103,7 @@ final class BackgroundSession: SessionEngine {
             return true
         }
         guard isFirst else {
-            return logError("another session with this identifier exists: this session's delegate is not called")
+            return logError("another session with this identifier exists, so the delegate of this session is not called")
         }
         launch?.add(
             .init(
@@ -132,7 +132,7 @@ final class BackgroundSession: SessionEngine {
         // While this process is attached, the agent launches no other process for the session's events. Without a delegate, this
         // process receives only the events of tasks with a completion handler.
         if isNewlyAttached {
-            DurableWrites.shared.commit("background session \(identifier): its delegate", startsAgent: false) {
+            DurableWrites.shared.commit("the delegate of background session \(identifier)", startsAgent: false) {
                 [identifier, process] in try $0.attach(session: identifier, process: process)
             }
         }
@@ -202,7 +202,7 @@ final class BackgroundSession: SessionEngine {
 
     private func submitClaimedTasks(_ new: [URLSessionTask]) {
         if let missing = AppRuntime.shared.missingAgent {
-            let why = [NSLocalizedDescriptionKey: "no transfer can run: \(missing)"]
+            let why = [NSLocalizedDescriptionKey: "no transfer can run, because \(missing)"]
             for task in new { refuse(task, URLError(.backgroundSessionWasDisconnected, userInfo: why)) }
             return
         }
@@ -333,7 +333,7 @@ final class BackgroundSession: SessionEngine {
     /// later.
     func handle(_ name: String, _ event: @escaping @Sendable (TransferRecord) -> TransferLife.Event, _ row: Int64) {
         let now = AppRuntime.shared.now
-        DurableWrites.shared.commit("background session \(identifier): \(name)") { transaction in
+        DurableWrites.shared.commit("\(name) of background session \(identifier)") { transaction in
             guard let transfer = try transaction.transfer(row) else { return }
             try transaction.handle(event(transfer), transfer: row, now: now)
         }
@@ -349,7 +349,7 @@ final class BackgroundSession: SessionEngine {
             let unresumed = state.withLock { $0.tasks.values.filter { $0.facts.withLock { $0.row == nil } } }
             for task in unresumed { cancel(task) }
             let now = AppRuntime.shared.now
-            DurableWrites.shared.commit("background session \(identifier): the cancel of its tasks") { [identifier] transaction in
+            DurableWrites.shared.commit("the cancellation of tasks of session \(identifier)") { [identifier] transaction in
                 for var transfer in try transaction.unfinishedTransfers(session: identifier) {
                     try transaction.handle(.cancelled(message: nil, now: now), &transfer, now: now)
                 }
@@ -378,7 +378,7 @@ final class BackgroundSession: SessionEngine {
         guard let (session, delegate) = ended else { return }
         let known = AppRuntime.shared.part { SessionRegistry() }
         known.release(self)
-        DurableWrites.shared.commit("background session \(identifier): its end", startsAgent: false) {
+        DurableWrites.shared.commit("the end of background session \(identifier)", startsAgent: false) {
             [self, identifier, process] in
             // A new session with this identifier may already have attached this process.
             if known.successor(of: self)?.state.withLock({ $0.isAttached }) == true { return }

@@ -97,7 +97,7 @@ extension BackgroundSession {
         if let launch, launch.isForSession(identifier) {
             launch.acknowledgeAtEnd(acknowledge)
         } else {
-            DurableWrites.shared.commit("background session \(identifier): the delivered events", acknowledge)
+            DurableWrites.shared.commit("the delivery of the events of background session \(identifier)", acknowledge)
         }
         state.withLock { state in for event in events { state.calledEnds[event] = nil } }
     }

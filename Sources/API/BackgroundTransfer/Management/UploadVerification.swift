@@ -117,7 +117,7 @@ private struct UploadCheck {
         switch ImmichRecord.finding(body) {
         case .there: return .sameRecord
         case .absent: return .gone
-        case .trashed: return .unknown("the photo is in the trash of Immich; restore it there")
+        case .trashed: return .unknown("the photo is in the trash of Immich. Restore the photo in Immich")
         case .refused, nil: return finding
         }
     }
@@ -133,7 +133,7 @@ private struct UploadCheck {
                 if found.digest == receipt.sha256 { return .same }
                 // The page of a captive portal does not prove that the file differs.
                 if response.mimeType?.lowercased() == "text/html" {
-                    return .unreachable("the server sent a page instead of the file: perhaps it requires a login")
+                    return .unreachable("the server sent a page instead of the file, perhaps because the server requires a login")
                 }
                 // The address in the receipt of a form upload can be the address of any page, so other content does not prove
                 // that the file differs.

@@ -17,8 +17,8 @@ struct TransfersVerb: AsyncParsableCommand {
         var ofTransfers: BackgroundTransfers.Action? { BackgroundTransfers.Action(rawValue: rawValue) }
     }
 
-    @Argument(help: "cancel, pause, resume, retry or clear (removes ended transfers from the list).") var action: Action?
-    @Argument(help: "Ids of transfers, or \"all\".", completion: .transferIDs) var ids: [String] = []
+    @Argument(help: "The action: cancel, pause, resume, retry, or clear (removes ended transfers from the list).") var action: Action?
+    @Argument(help: "The ids of transfers, or \"all\".", completion: .transferIDs) var ids: [String] = []
     @Flag(help: "Also show the requests for forecasts, and transfers that were cleared.") var all = false
     @Option(help: "The maximum number of completed and cancelled transfers to show.") var limit = 20
     @Flag(help: "Keep running, and show the transfers again after each change.") var watch = false
@@ -30,7 +30,7 @@ struct TransfersVerb: AsyncParsableCommand {
         case .clear where !ids.isEmpty:
             throw ValidationError("clear expects no ids: it removes all ended transfers from the list")
         case .cancel, .pause, .resume, .retry:
-            if ids.isEmpty { throw ValidationError("missing argument: ids of transfers, or \"all\"") }
+            if ids.isEmpty { throw ValidationError("missing argument: give the ids of transfers, or \"all\"") }
         case .clear, nil: break
         }
         if action != nil, watch { throw ValidationError("--watch cannot be used with an action") }
@@ -139,7 +139,7 @@ struct TransfersVerb: AsyncParsableCommand {
         case .queued:
             CommandFailure(.usage, "\(id) is being uploaded: use the id of its transfer instead (\(transfer ?? 0))")
         case .completed, .failed, .cancelled, .lost:
-            CommandFailure(.unavailable, "\(id) has ended: \(action.rawValue) does not apply to it")
+            CommandFailure(.unavailable, "transfer \(id) has ended, so `\(action.rawValue)` does not apply to it")
         }
     }
 
