@@ -188,7 +188,7 @@ extension EndToEnd {
             var (follower, reader, lines) = try followWaitingUpload()
             #expect(try home.stormy("transfers", "pause", "1").status == 0)
             while let line = reader.next(within: 240) { lines.append(line) }
-            #expect(lines.last?.hasSuffix("paused: stormy transfers resume 1 continues it") == true, "\(lines)")
+            #expect(lines.last?.hasSuffix("paused: stormy transfers resume 1 continues the upload") == true, "\(lines)")
             #expect(follower.waitForEnd() == 75)
         }
 

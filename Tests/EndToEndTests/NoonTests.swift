@@ -194,7 +194,7 @@ extension EndToEnd {
             try FileManager.default.moveItem(at: aside, to: home.directories.data)
             try home.wait("the check") { try $0.history(limit: 20).contains { $0.outcome == .completed } ? true : nil }
             try home.waitForQuiet()
-            #expect(try desktop.receivedTitles() == ["Stormy's places are gone", "Storm expected in Here"])
+            #expect(try desktop.receivedTitles() == ["Stormy's places are missing", "Storm expected in Here"])
         }
 
         /// Moves the planned check into the past, as if the machine had been off at its time.

@@ -242,7 +242,7 @@ extension EndToEnd {
             #expect(truncate(path, 100) == 0)
             let result = try app.run("refresh", "3600")
             #expect(result.status == 1)
-            #expect(result.output.contains("is damaged, or not a ledger. It was not changed"))
+            #expect(result.output.contains("is damaged, or is not a ledger. The file was not changed"))
             #expect(try Data(contentsOf: URL(fileURLWithPath: path)).count == 100)
         }
 

@@ -206,7 +206,7 @@ extension EndToEnd {
             for side in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: url(file).path + side) }
             try Data("This was never a database, but somebody's shopping list.\n".utf8 + Data(repeating: 0x5A, count: 9_000))
                 .write(to: url(file))
-            try expectRefused(file, status: 74, words: "It was not changed")
+            try expectRefused(file, status: 74, words: "The file was not changed")
         }
 
         @Test(arguments: files)

@@ -92,7 +92,7 @@ extension EndToEnd {
             let result = try home.stormy(["upload", "--wait"] + files)
             #expect(result.status == 0, "\(result)")
             #expect(result.errors.contains("arrived.jpg: is already uploaded"), "\(result)")
-            #expect(result.errors.contains("failed.jpg: its failed upload is continued"), "\(result)")
+            #expect(result.errors.contains("failed.jpg: the failed upload of the photo continues"), "\(result)")
             #expect(result.output.contains("Queued 2 photos"), "\(result)")
             #expect(store.files.sorted() == ["/arrived.jpg", "/failed.jpg", "/lost.jpg"])
             #expect(try home.rows("transfers").count == 4)

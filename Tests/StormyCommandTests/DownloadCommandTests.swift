@@ -45,7 +45,7 @@ import Testing
     @Test func `a complete download whose file is not there is an error`() async throws {
         try await VirtualHome.play { home in
             let place = home.folder.appendingPathComponent("disk.img")
-            #expect(DownloadVerb.absence(of: place.path, byteCount: 100_000)?.contains("the file is not there") == true)
+            #expect(DownloadVerb.absence(of: place.path, byteCount: 100_000)?.contains("the file is missing") == true)
             try Self.file.data.write(to: place)
             #expect(DownloadVerb.absence(of: place.path, byteCount: 100_000) == nil)
             // If a file has another size, it is not the downloaded file.
@@ -118,7 +118,7 @@ import Testing
                 return result
             }
             let refused = try await download()
-            #expect(refused.status == 73 && refused.errors.contains("--force replaces the link"), "\(refused)")
+            #expect(refused.status == 73 && refused.errors.contains("--force to replace the link"), "\(refused)")
             #expect(home.server.activity.connectionsAccepted == 0)
             #expect(try await download("--force").status == 0)
             #expect(try Data(contentsOf: kept) == Data("kept".utf8))

@@ -76,7 +76,7 @@ import Testing
             home.serveCalm()
             let line = "add contact = \"you@example.org\" to [weather] in "
             let file = home.directories.configuration.appendingPathComponent("config.toml").path
-            let expected = "MET Norway, not requested, because it requires a contact. To receive its warnings, \(line)\(file)."
+            let expected = "MET Norway, not requested, because the service requires a contact. To receive its warnings, \(line)\(file)."
             for arguments in [
                 ["place", "add", "Oslo", "59.91,10.75", "--no-sync"], ["place", "add", "Bergen", "60.39,5.32"],
                 ["check", "Oslo"],
@@ -163,7 +163,7 @@ import Testing
             for arguments in [["check"], ["check", "--offline"], ["status"]] {
                 let said = try await home.stormy(arguments)
                 let text = said.output + said.errors
-                #expect(text.contains("1 warning that it no longer lists remains valid"), "\(said)")
+                #expect(text.contains("1 warning that the service no longer lists remains valid"), "\(said)")
             }
             let said = try await home.stormy("check", "--exit-code")
             #expect(said.status == 10 && said.output.contains("; data from 1 h ago."), "\(said)")
@@ -220,11 +220,11 @@ import Testing
             #expect(said.output.contains("Here: calm in the known hours.\n"), "\(said)")
             #expect(
                 said.output.contains(
-                    "  Not known: no service has all values from 10:00 to 16:00 (Europe/Berlin time). A storm in these hours is not detected."
+                    "  The weather is not known: no service has all values from 10:00 to 16:00 (Europe/Berlin time). A storm in these hours is not detected."
                 ))
             let row = try #require(try await home.rows("check").first)
             #expect((row["unknownHours"] as? [Any])?.count == 1 && (row["filledHours"] as? [Any])?.isEmpty == true)
-            #expect(try await home.stormy("status").output.contains("  Not known: no service has all values from 10:00"))
+            #expect(try await home.stormy("status").output.contains("  The weather is not known: no service has all values from 10:00"))
             #expect(try await home.stormy("check", "--offline").output.contains("calm in the known hours"))
         }
     }
@@ -242,7 +242,7 @@ import Testing
                     "  Values of MET Norway are used from 10:00 to 16:00 (Europe/Berlin time), because Open-Meteo lacks values for these hours.\n"
                 #expect(said.contains(filled) && said.contains("Forecast of Open-Meteo"), "\(said)")
                 #expect(said.contains(thunder ? ": Open-Meteo and MET Norway." : "Here: calm.\n"), "\(said)")
-                #expect(!said.contains("Not known"))
+                #expect(!said.contains("The weather is not known"))
             }
         }
     }

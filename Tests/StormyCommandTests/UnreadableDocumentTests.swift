@@ -8,7 +8,7 @@ import Testing
 extension WarningDocumentTests {
     @Test(
         arguments: [
-            ("<status>Actual</status>", "", "1 of its documents could not be read"),
+            ("<status>Actual</status>", "", "1 of the linked documents could not be read"),
             ("<event>Severe Thunderstorm</event>", "<event></event>", ""),
             ("<severity>Severe</severity>", "<severity>Severo</severity>", "have no readable severity"),
             ("<severity>Severe</severity>", "", "have no readable severity"),
@@ -34,7 +34,7 @@ extension WarningDocumentTests {
     @Test func `entries of a feed that lead to nothing are reported`() async throws {
         try await play { (home) async throws in
             let entry = "<item><title>Extreme tornado</title></item></channel>"
-            let reported = "1 of its entries have no readable warning and no usable link"
+            let reported = "1 of the entries of the feed have no readable warning and no usable link"
             for (items, status) in [([], 0), ([(link: "a.xml", guid: "1")], 10)] as [([(link: String, guid: String)], Int32)] {
                 serve(home, "/cap/a.xml", document(home, "a"))
                 serve(home, "/feed.xml", feed(items).replacing("</channel>", with: entry))

@@ -76,7 +76,7 @@ import Testing
             try home.write(Data("notes".utf8), to: "camera/card/notes.txt")
             let result = try await home.stormy("upload", "--recursive", "--wait", "--json", home.camera.path + "/card")
             #expect(result.status == 77, "\(result)")
-            #expect(result.errors.contains("1 other file skipped"))
+            #expect(result.errors.contains("1 other file was skipped"))
             let rows = try #require(try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [[String: Any]])
             #expect(rows.map { $0["state"] as? String } == ["completed", "held"], "\(rows)")
             #expect(store.arrived == ["a.jpg"])

@@ -32,7 +32,7 @@ import Testing
             let again = try await home.stormy(["upload", photo] + options)
             #expect(again.status == 0)
             #expect(again.output.contains("Queued 1 photo"), "\(again)")
-            #expect(again.errors.contains("its queued copy was missing; a new copy replaces it"), "\(again)")
+            #expect(again.errors.contains("the queued copy was missing; a new copy replaces the missing copy"), "\(again)")
             try await home.driver.advance(by: .seconds(60))
             #expect(home.driver.ledger.transfers.map(\.state) == [.completed])
             #expect(store.arrived == ["a.jpg"])

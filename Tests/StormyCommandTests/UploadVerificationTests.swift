@@ -89,7 +89,7 @@ import Testing
             #expect(result.status == 0 && result.output.contains("/second/one.jpg"), "\(result)")
             #expect(!result.output.contains("/first/") && home.server.requests(matching: "/first/*").count == requests)
             let none = try await home.stormy("upload", "--verify", "--to", "second", other)
-            #expect(none.status == 66 && none.errors.contains("no upload to second is recorded on this computer"), "\(none)")
+            #expect(none.status == 66 && none.errors.contains("no upload to second of this file is recorded on this computer"), "\(none)")
             #expect(try await home.stormy("upload", "--verify", "--to", "third", photo).status == 78)
             #expect(try await home.stormy("upload", "--verify").output.contains("/first/one.jpg"))
         }

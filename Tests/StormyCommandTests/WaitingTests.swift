@@ -110,7 +110,7 @@ import Testing
             }
             // The store numbers its photos independently of the numbers of transfers.
             let sent = try await home.stormy("transfers", "cancel", "photo-1")
-            #expect(sent.status == 69 && !sent.errors.contains("only cancel"), "\(sent)")
+            #expect(sent.status == 69 && !sent.errors.contains("only `cancel`"), "\(sent)")
         }
     }
 

@@ -91,7 +91,7 @@ import Testing
             }
             let error = try #require(throws: PhotoUploadError.self) { try cleaner.clean(photo) }
             #expect(
-                "\(error)" == "\(photo.path): could not be checked: No buffer space available; run the command again")
+                "\(error)" == "\(photo.path): the file could not be checked: No buffer space available. Run the command again")
             #expect(try Data(contentsOf: photo) == Data("photo".utf8))
         }
     }

@@ -171,9 +171,9 @@ import Testing
         (found.missing, found.notRequested, found.leftOut) = (1, 250, 3)
         #expect(
             found.lacking == [
-                "1 of its documents could not be read, and are tried again",
-                "250 of its documents were not requested yet, because there are too many for one check",
-                "3 of its documents were not used, because there are too many or their links are not valid",
+                "1 of the linked documents could not be read, and are tried again",
+                "250 of the linked documents were not requested yet, because there are too many for one check",
+                "3 of the linked documents were not used, because there are too many or their links are not valid",
             ])
     }
 

@@ -173,7 +173,7 @@ import Testing
         #expect(message.infos[0].severity == .severe && reasons(message) == ["Tornado"])
         #expect(
             AlertMessage.doubts(in: [message]) == [
-                "1 of its 1 warnings have no readable severity: the earlier severity is used, or \"severe\""
+                "1 of its 1 warnings have no readable severity, so the earlier severity is used, or \"severe\""
             ])
         #expect(try us(["severity": severity]).severity == .severe)
     }
@@ -303,7 +303,7 @@ import Testing
             #expect(reasons(message, noon + 3 * 86_400, noon + 3 * 86_400) == ["Tornado"], "while it is listed")
             #expect(
                 AlertMessage.doubts(in: [message]) == [
-                    "1 of its 1 warnings have times that cannot be read, and may count longer"
+                    "1 of its 1 warnings have times that cannot be read, and may be valid for longer"
                 ])
         }
     }

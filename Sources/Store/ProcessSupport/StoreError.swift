@@ -80,15 +80,15 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         case .unsafeFolder(let path):
             "cannot create \(path): the folder belongs to another user, or other users can write to it"
         case .notADatabase(let path):
-            "\(path) is damaged, or not a ledger. It was not changed. To start with an empty ledger, move the file away"
+            "\(path) is damaged, or is not a ledger. The file was not changed. To start with an empty ledger, move the file away"
         case .newerVersion(let path):
-            "\(path) was written by a newer version. It was not changed. Install that version again"
+            "\(path) was written by a newer version. The file was not changed. Install the newer version again"
         case .readOnly(let path):
             "\(path) cannot be written: \(Self.adviceForUnwritable(path))"
         case .busy(let path):
             "\(path) is being written by \(LockHolder.find(database: path)?.description ?? "another process"): try again"
         case .diskFull(let path):
-            "no space left for \(path): on its disk, or in its owner's quota"
+            "no space is left for \(path) on its disk, or in the quota of its owner"
         case .replaced(let path):
             "\(path) or a file of the same database was removed or replaced while this program used it: start the program again"
         case .unsaved(let path):

@@ -71,14 +71,10 @@ package enum PhotoChoice {
 
         package var description: String {
             switch self {
-            case .noChooser: "No file chooser could be opened. In a terminal: stormy upload FILE"
-            case .tooLate: "No photo was chosen for ten minutes. In a terminal: stormy upload FILE"
+            case .noChooser: "No file chooser could be opened. Run in a terminal: stormy upload FILE"
+            case .tooLate: "No photo was chosen for ten minutes. Run in a terminal: stormy upload FILE"
             case .ambiguous:
-                "The path of a chosen file contains a line break. Choose the files one by one, or in a terminal: stormy upload FILE"
-            case .remote(let address):
-                "No photo was queued, because \(address) is not on this computer. Copy the file to this computer first"
-            case .notUTF8(let path):
-                "No photo was queued, because the name of \(path) is not UTF-8. Rename the file first"
+                "The path of a chosen file contains a line break. Choose the files one by one, or run in a terminal: stormy upload FILE"
             }
         }
     }

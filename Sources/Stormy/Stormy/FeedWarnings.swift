@@ -111,7 +111,7 @@ struct FeedWarnings: Sendable {
                 "have more than \(CAPDocument.mostCorners) corners, and are not used"
             ),
         ]
-        return found.filter { $0.0 > 0 }.map { "\($0.0) of its \(messages.count) warnings \($0.1)" }
+        return found.filter { $0.0 > 0 }.map { "\($0.0) of \(messages.count) warnings \($0.1)" }
     }
 
     /// Returns the reason why a feed could not be read.
@@ -120,7 +120,7 @@ struct FeedWarnings: Sendable {
     static func reason(_ error: any Error) throws -> String {
         switch error {
         case let error as WeatherError: return error.message
-        case is CancellationError, URLError.cancelled: return "no response within the time limit"
+        case is CancellationError, URLError.cancelled: return "no response arrived within the time limit"
         case let error as URLError: return error.localizedDescription
         default: throw error
         }
@@ -149,9 +149,9 @@ struct FeedWarnings: Sendable {
                 (notRequested, "were not requested yet, because there are too many for one check"),
                 (leftOut, "were not used, because there are too many or their links are not valid"),
             ]
-            let sentences = counts.filter { $0.0 > 0 }.map { "\($0.0) of its documents \($0.1)" }
+            let sentences = counts.filter { $0.0 > 0 }.map { "\($0.0) of the linked documents \($0.1)" }
             return unusable == 0
-                ? sentences : sentences + ["\(unusable) of its entries have no readable warning and no usable link"]
+                ? sentences : sentences + ["\(unusable) of the entries of the feed have no readable warning and no usable link"]
         }
     }
 

@@ -120,9 +120,9 @@ struct NoonCheck {
             // If the store has no row although the agent launched the check, the store was lost or moved away.
             guard let check = try store.dailyCheck() else {
                 StormyTrouble.show(
-                    "store", "Stormy's places are gone",
+                    "store", "Stormy's places are missing",
                     "\(settings.dataFolder.path) contains no places any more, so no weather was checked. "
-                        + "Put the folder back, or run: stormy place add"
+                        + "Restore the folder, or run: stormy place add"
                 )
                 return BGTaskScheduler.shared.abandonCurrentLaunch(
                     "there are no places, because \(settings.dataFolder.path) was created again")

@@ -214,7 +214,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         }
         guard let trouble else { return }
         logError("the report cannot be opened: \(trouble)")
-        await show(request.content.title, request.content.body + "\nIn a terminal: stormy check")
+        await show(request.content.title, request.content.body + "\nRun in a terminal: stormy check")
     }
 
     private func showAgain(_ request: UNNotificationRequest, after seconds: Double) async {

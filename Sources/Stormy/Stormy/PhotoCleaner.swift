@@ -62,7 +62,7 @@ final class PhotoCleaner: Sendable {
         case .requestFailed(let number):
             helper.kill()
             let reason = String(cString: strerror(number))
-            throw .cannotRead(path: file.path, reason: "could not be checked: \(reason); run the command again")
+            throw .cannotRead(path: file.path, reason: "the file could not be checked: \(reason). Run the command again")
         }
     }
 

@@ -37,5 +37,5 @@ enum PhotoPrivacy: Equatable {
     }
 
     private static let unknownKind =
-        "not a known kind of photo; if the file contains a location, the location was not removed"
+        "the file is not a known kind of photo; if the file contains a location, the location was not removed"
 }

@@ -42,21 +42,24 @@ package struct PhotoReconciliation {
                 )
             }
             if adopted > 0 {
-                sentences.append("\(PhotoRecord.count(adopted)) found in the agent's database: the upload is not complete yet")
+                sentences.append("\(PhotoRecord.count(adopted)) found in the agent's database. The upload is not complete yet")
             }
             for (name, number) in waiting.sorted(by: { $0.key < $1.key }) {
                 sentences.append(
-                    "\(PhotoRecord.count(number)) for \(name) not sent yet: the destination was changed or removed, or its password cannot be read"
+                    "\(PhotoRecord.count(number)) for \(name) not sent yet, because the destination was changed or removed, "
+                        + "or the password of the destination cannot be read"
                 )
             }
             sentences += failed
-            for path in away { sentences.append("\(path): not sent yet, because the file cannot be read now: connect its drive") }
+            for path in away {
+                sentences.append("\(path): not sent yet, because the file cannot be read now. Connect the drive of the file")
+            }
             for path in replaced {
                 sentences.append(
-                    "\(path): not sent, because another file has this path now. To send the new file, run stormy upload again")
+                    "\(path): not sent, because another file has this path now. To upload the new file, run stormy upload again")
             }
             for path in lost {
-                sentences.append("\(path): not sent: the file and its queued copy are missing")
+                sentences.append("\(path): not sent, because the file and its queued copy are missing")
             }
             return sentences
         }

@@ -15,8 +15,8 @@ package enum PhotoUploadError: Error, CustomStringConvertible {
         switch self {
         case .cannotRead(let path, let reason): "\(path): \(reason)"
         case .addressIsTaken(let path): "\(path): this presigned address was already used for another photo"
-        case .isOwnFile(let path): "\(path): one of Stormy's own files, which are never sent"
-        case .isNoPhoto(let path): "\(path): not a known kind of photo"
+        case .isOwnFile(let path): "\(path): the file belongs to Stormy. Stormy does not upload its own files"
+        case .isNoPhoto(let path): "\(path): the file is not a known kind of photo"
         }
     }
 }
@@ -288,11 +288,11 @@ package struct PhotoUploads: Sendable {
         guard begun.isKnown, let transfer else { return .submit(begun, note: nil) }
         if transfer.state.hasEnded { return nil }
         if photo.submission.map(continued.contains) == true {
-            let note = "its failed upload is continued"
+            let note = "the failed upload of the photo continues"
             return .done(.success(prepared.queued(as: photo.id!, transfer.id, note, isContinued: true)))
         }
         let lacksCopy = try BackgroundTransfers.lacksCopy(transfer.id)
-        return lacksCopy ? .submit(begun, note: "its queued copy was missing; a new copy replaces it") : known
+        return lacksCopy ? .submit(begun, note: "the queued copy was missing; a new copy replaces the missing copy") : known
     }
 
     private func hold(_ photo: Prepared, _ reason: String, _ order: BatchOptions) throws -> Result {

@@ -256,8 +256,8 @@ extension StormyStore {
 
         package var description: String {
             switch self {
-            case .photoWasGivenAgain: "the same photo was given again, and is uploaded or queued"
-            case .addressIsTaken: "its presigned address was already used for another photo"
+            case .photoWasGivenAgain: "the same photo was added again, and is uploaded or queued"
+            case .addressIsTaken: "the presigned address was already used for another photo"
             }
         }
     }

@@ -221,7 +221,7 @@ package struct StormNotifier: Sendable {
         // The notification stays until the user responds. Only an extreme storm is shown in quiet hours.
         content.interruptionLevel = severity == .extreme ? .critical : .timeSensitive
         content.sound = .default
-        content.textWithoutButtons = "In a terminal: stormy report --open, or stormy upload PHOTO"
+        content.textWithoutButtons = "Run in a terminal: stormy report --open, or stormy upload PHOTO"
         content.attachments = [picture?.attachment].compactMap { $0 }
         return content
     }

@@ -22,12 +22,13 @@ package enum StormyStoreError: Error, CustomStringConvertible {
         switch self {
         case .cannotOpen(let path, let reason): "\(path): \(reason)"
         case .damaged(let path):
-            "\(path): damaged, or not a store of Stormy. It was not changed. To start with an empty store, move the file away"
+            "\(path) is damaged, or is not a store of Stormy. "
+                + "The file was not changed. To start with an empty store, move the file away"
         case .busy(let path): "\(StoreError.busy(path: path))"
         case .newerVersion(let path):
-            "\(path) was written by a newer version of Stormy. It was not changed. Install that version again"
-        case .placeExists(let name): "a place named \(name) exists already; remove it first, or use another name"
-        case .noSuchPlace(let name): "no place is named \(name): see `stormy place list`"
+            "\(path) was written by a newer version of Stormy. The file was not changed. Install the newer version again"
+        case .placeExists(let name): "a place named \(name) exists already. Remove that place first, or use another name"
+        case .noSuchPlace(let name): "no place is named \(name). To list the places: stormy place list"
         }
     }
 }
@@ -40,7 +41,8 @@ extension StormyStoreError {
             case .notWritable:
                 .cannotOpen(path: path, reason: "cannot be written: \(StoreError.adviceForUnwritable(path))")
             case .busy: .busy(path: path)
-            case .noRoom: .cannotOpen(path: path, reason: "no space left on its disk, or in its owner's quota")
+            case .noRoom:
+                .cannotOpen(path: path, reason: "no space is left on the disk of the file, or in the quota of its owner")
             case .passing(let reason), .other(let reason): .cannotOpen(path: path, reason: reason)
             }
     }

@@ -65,7 +65,7 @@ package struct WeatherCheck: Sendable {
                 try store.storeWarningTrouble(error, by: source.service.rawValue, of: place)
                 continue
             } catch let error where error is CancellationError || (error as? URLError)?.code == .cancelled {
-                reason = "no response within the time limit"
+                reason = "no response arrived within the time limit"
             } catch let error as URLError {
                 reason = error.localizedDescription
             }
@@ -115,7 +115,7 @@ package struct WeatherCheck: Sendable {
             }
         } catch WeatherError.rateLimited(let reason) {
             let seconds = (last as? HTTPURLResponse)?.value(forHTTPHeaderField: "Retry-After").flatMap { Int($0) }
-            let wait = seconds.map { $0 > 0 ? "; it requires a pause of \($0) s" : "" } ?? ""
+            let wait = seconds.map { $0 > 0 ? "; the service requires a pause of \($0) s" : "" } ?? ""
             let said = reason.isEmpty ? "" : ": \(reason)"
             throw WeatherUnavailable(description: "the weather service received too many requests\(said)\(wait)")
         } catch let error as WeatherError {
@@ -135,7 +135,7 @@ package struct WeatherCheck: Sendable {
         guard let record, record.fetchedAt <= now else {
             // Official warnings are used even if there is no forecast.
             let warned = settings.rule.assess(Forecast(hours: []), alerts: alerts, now: now)
-            let why = record == nil ? "no forecast is stored yet" : "the stored forecast is dated in the future"
+            let why = record == nil ? "no forecast is stored yet" : "the stored forecast has a date in the future"
             return CheckOutcome(
                 place: place, assessment: warned.isStormy == true ? warned : nil, fetchedAt: nil, trouble: trouble ?? why,
                 isStale: true, source: record?.content.source ?? OpenMeteo.source,

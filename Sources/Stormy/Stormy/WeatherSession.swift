@@ -85,7 +85,8 @@ package struct StormQuery {
             // The request continues in the agent, or the user cancelled it. In each case, the problem is reported until a
             // response arrives.
             let why =
-                error.code == .cancelled ? "no response yet; the request continues in the background" : error.localizedDescription
+                error.code == .cancelled
+                    ? "no response has arrived yet; the request continues in the background" : error.localizedDescription
             try store.storeWarningTrouble(why, by: source.service.rawValue, of: source.place)
         }
     }
@@ -168,7 +169,7 @@ package struct StormQuery {
             _ = try unknown("\(trouble) The request is tried again.", at: place)
             return
         }
-        let waits = "no response within the time limit; the request continues in the background"
+        let waits = "no response arrived within the time limit; the request continues in the background"
         let now = BGTaskScheduler.now
         // At the first request, the user is not notified, because the response may arrive soon.
         let isFirst = try store.check(of: place) == nil && now.timeIntervalSince(began) < Self.longWait

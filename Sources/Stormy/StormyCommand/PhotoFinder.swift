@@ -46,22 +46,23 @@ struct PhotoFinder {
             paths.prefix(3).map(\.text).joined(separator: ", ") + (paths.count > 3 ? " and \(paths.count - 3) more" : "")
         }
         if !skipped.isEmpty {
-            let count = skipped.count == 1 ? "1 other file" : "\(skipped.count) other files"
-            sentences.append("\(count) skipped (not a known kind of photo): \(first(skipped))")
+            let count = skipped.count == 1 ? "1 other file was" : "\(skipped.count) other files were"
+            sentences.append("\(count) skipped, because only known kinds of photos are uploaded: \(first(skipped))")
         }
-        func count(_ number: Int, _ what: String) -> String { number == 1 ? "1 \(what)" : "\(number) \(what)s" }
+        func count(_ number: Int, _ what: String) -> String { number == 1 ? "1 \(what) was" : "\(number) \(what)s were" }
         if skippedFolders > 0 {
             sentences.append(
-                "\(count(skippedFolders, "folder")) of the list skipped: use --recursive to upload the photos in them")
+                "\(count(skippedFolders, "folder")) skipped. To upload the photos in folders of the list, use --recursive")
         }
         if linkedFolders > 0 {
-            sentences.append("\(count(linkedFolders, "linked folder")) skipped: name a folder to upload the photos in it")
+            sentences.append(
+                "\(count(linkedFolders, "linked folder")) skipped. To upload the photos in a linked folder, name the folder")
         }
         if !hidden.isEmpty {
             let what =
                 hidden.count == 1
-                ? "1 hidden photo or folder with photos" : "\(hidden.count) hidden photos or folders with photos"
-            sentences.append("\(what) skipped (name a file to upload it): \(first(hidden.sorted()))")
+                ? "1 hidden photo or folder with photos was" : "\(hidden.count) hidden photos or folders with photos were"
+            sentences.append("\(what) skipped. To upload a hidden file, name the file. Skipped: \(first(hidden.sorted()))")
         }
         return sentences
     }
@@ -86,12 +87,12 @@ struct PhotoFinder {
         let isThere = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
         if isThere, isFolder.boolValue {
             if isRecursive { return walk(path) }
-            let advice = "use --recursive to upload the photos in it"
-            return [.problem(CommandFailure(.badData, "\(PathName.absolute(path)): is a folder: \(advice)"))]
+            let advice = "use --recursive to upload the photos in the folder"
+            return [.problem(CommandFailure(.badData, "\(PathName.absolute(path)) is a folder: \(advice)"))]
         }
         var information = stat()
         if !isThere, Self.looksLikeRange(path), lstat(path, &information) != 0, errno == ENOENT {
-            let advice = "only * and ? make a pattern, [ and ] do not"
+            let advice = "only * and ? have a special meaning in a pattern; [ and ] do not"
             return [.problem(CommandFailure(.notFound, "\(PathName.absolute(path)): no such file (\(advice))"))]
         }
         return [.file(PhotoFile(path: path, isKnownPhotoOnly: false))]
@@ -114,7 +115,7 @@ struct PhotoFinder {
     }
 
     private static func notUTF8(_ path: String) -> CommandFailure {
-        CommandFailure(.badData, "\(PathName.absolute(path)): its name is not UTF-8; rename it first")
+        CommandFailure(.badData, "\(PathName.absolute(path)): the name of the file is not UTF-8. Rename the file first")
     }
 
     // MARK: Listed
@@ -132,7 +133,10 @@ struct PhotoFinder {
         // If a list contains photos, its folders are skipped, because a program probably created the list. If a list contains
         // only folders, the user wants to send the photos in these folders.
         if found.isEmpty, skipped.isEmpty, skippedFolders > 0 {
-            return [.problem(CommandFailure(.badData, "the list has only folders: use --recursive to upload the photos in them"))]
+            return [
+                .problem(
+                    CommandFailure(.badData, "the list has only folders. To upload the photos in the folders, use --recursive"))
+            ]
         }
         return found
     }
@@ -296,7 +300,7 @@ struct PhotoFinder {
         }
         // If two lists are equal, no entry is missing, and a vanished entry was removed.
         for path in isSame ? [] : vanished where found[path] == nil {
-            found[path] = .problem(CommandFailure(.notFound, "\(path.text): was renamed or removed while its folder was read"))
+            found[path] = .problem(CommandFailure(.notFound, "\(path.text) was renamed or removed while the folder was read"))
         }
         return found.sorted { $0.key < $1.key }.map(\.value)
     }

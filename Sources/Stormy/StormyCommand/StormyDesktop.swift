@@ -6,10 +6,10 @@ enum StormyDesktop {
     static let integration = DesktopIntegration(
         summary: "Checks for storms and uploads your photos of them",
         details: """
-            Stormy checks the forecast of your places every day at noon and shows a notification if a storm is expected. It uploads your \
-            photos of the storm, also after network failures and restarts.
+            Stormy checks the forecast of your places every day at noon and shows a notification if a storm is expected. Stormy \
+            uploads your photos of the storm, also after network failures and restarts.
 
-            It removes the location from uploaded photos, unless you choose to keep it.
+            Stormy removes the location from uploaded photos, if you do not choose to keep the location.
             """,
         commands: StormyRoot.self, icon: Data(PackageResources.Stormy_svg), categories: ["Utility"],
         actions: [

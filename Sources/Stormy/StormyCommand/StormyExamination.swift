@@ -41,8 +41,8 @@ enum StormyExamination {
         return DoctorFinding(
             name, .warning,
             """
-            the photo button of a notification cannot open a file chooser (\(trouble)): install xdg-desktop-portal with the backend of your \
-            desktop, for example xdg-desktop-portal-gtk, or install zenity
+            the photo button of a notification cannot open a file chooser (\(trouble)). Install xdg-desktop-portal with the backend of \
+            your desktop, for example xdg-desktop-portal-gtk, or install zenity
             """)
     }
 
@@ -129,14 +129,18 @@ private struct StoreExamination {
     let context: DoctorCommand.Context
     let folder: URL
 
+    private var noPlace: DoctorFinding {
+        DoctorFinding("places", .warning, "no place is configured. Add a place: \(context.command) place add NAME")
+    }
+
     var findings: [DoctorFinding] {
         do {
             guard let store = try StormyStore.inspect(in: folder) else {
-                return [DoctorFinding("places", .warning, "no place is configured: \(context.command) place add NAME")] + lost
+                return [noPlace] + lost
             }
             let places = try store.places()
             guard !places.isEmpty else {
-                return [DoctorFinding("places", .warning, "no place is configured: \(context.command) place add NAME")]
+                return [noPlace]
                     + schedule(store)
             }
             return [DoctorFinding("places", .ok, places.map(\.name).joined(separator: ", "))] + schedule(store)
@@ -159,7 +163,7 @@ private struct StoreExamination {
         guard context.pendingRequests?.contains(NoonSchedule.identifier) == true else { return [] }
         return [
             DoctorFinding(
-                "daily-check", .failed, "\(folder.path) contains no places any more: put the folder back, or add the places again"
+                "daily-check", .failed, "\(folder.path) contains no places any more. Restore the folder, or add the places again"
             )
         ]
     }

@@ -52,9 +52,11 @@ struct UploadVerification {
                 hasNoReceipt
                 ? CommandFailure(
                     .unavailable,
-                    "\(path): was uploaded, but its receipt was removed; stormy upload --again uploads it again")
+                    "\(path) was uploaded, but the receipt of the upload was removed. "
+                        + "To upload the file again: stormy upload --again")
                 : CommandFailure(
-                    .notFound, "\(path): no upload\(destination.map { " to \($0)" } ?? "") is recorded on this computer")
+                    .notFound,
+                    "\(path): no upload\(destination.map { " to \($0)" } ?? "") of this file is recorded on this computer")
             problem.report(failure, at: position)
             reports.append(
                 Report(
@@ -62,7 +64,8 @@ struct UploadVerification {
                     detail: failure.message))
         }
         if wanted.isEmpty, !unproven.isEmpty {
-            Output.note("stormy: \(PhotoRecord.count(unproven.count)) cannot be checked: the receipts were removed")
+            Output.note(
+                "stormy: \(PhotoRecord.count(unproven.count)) cannot be checked, because the receipts of the uploads were removed")
             problem.add(.unavailable, at: 0)
         } else if wanted.isEmpty, uploads.isEmpty {
             problem.report(CommandFailure(.notFound, "nothing has been uploaded yet"), at: 0)
@@ -122,7 +125,7 @@ extension UploadFinding {
         case .sameRecord: "is correct by the server's SHA-1 (the bytes were not read back)"
         case .sameLength: "has the correct length by the server's record (the bytes were not read back)"
         case .differs: "is DIFFERENT on the server"
-        case .gone: "is MISSING on the server; upload it again"
+        case .gone: "is MISSING on the server. Upload the file again"
         case .unknown(let why): "cannot be checked: \(why)"
         case .unreachable(let why): "could not be checked now: \(why)"
         }

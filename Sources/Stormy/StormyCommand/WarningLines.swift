@@ -70,7 +70,8 @@ struct WarningLines {
     private var gap: String {
         switch coverage?.gap {
         case .off: "off, because alert_severity is \"off\""
-        case .noService: "no service that Stormy knows covers this place; cap_feeds in the configuration adds feeds of warnings"
+        case .noService:
+            "no service that Stormy supports covers this place. To add feeds of warnings, set cap_feeds in the configuration"
         case nil: "the coordinates of this place cannot be read"
         }
     }
@@ -79,7 +80,7 @@ struct WarningLines {
         let name = [answer.source.name, answer.source.region].compactMap { $0 }.joined(separator: ", ")
         switch answer.outcome {
         case .refused(.noContact):
-            return "\(name), not requested, because it requires a contact. "
+            return "\(name), not requested, because the service requires a contact. "
                 + "To receive its warnings, add contact = \"you@example.org\" to [weather] in \(Self.configurationFile)"
         case .notRequested: return "\(name), not requested yet"
         case .answered:

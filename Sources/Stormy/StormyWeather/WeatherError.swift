@@ -72,12 +72,13 @@ package enum WeatherError: Error, Equatable, Sendable {
         case .notCovered: "the weather service does not cover this place"
         case .notCAP: "the response is not an official warning (CAP 1.2) and not a feed of warnings"
         case .unreadableWarnings(let count):
-            "\(count) of its warnings cannot be read; earlier warnings remain valid"
+            "\(count) of the warnings cannot be read; earlier warnings remain valid"
         case .unusedReferences(let sentences): sentences.joined(separator: "; ")
         case .oldWarnings(let kept, let dataTime):
             "the service has no newer data since \(dataTime.formatted(.iso8601)); "
                 + (kept == 1
-                    ? "1 warning that it no longer lists remains valid" : "\(kept) warnings that it no longer lists remain valid")
+                    ? "1 warning that the service no longer lists remains valid"
+                    : "\(kept) warnings that the service no longer lists remain valid")
         case .old(let hours): "the weather service's newest forecast is \(hours) h old"
         case .tooLarge(let bytes, let most):
             "the response of the weather service is too large (\(bytes) bytes, at most \(most))"

@@ -261,7 +261,7 @@ enum PlantedFaults {
             try patient.shell("chmod 600 '\(patient.path("programs/file-chooser"))'")
         },
         PlantedFault(
-            "nothing can choose a file", "file-chooser", says: "install xdg-desktop-portal",
+            "nothing can choose a file", "file-chooser", says: "Install xdg-desktop-portal",
             .byHand { try $0.home.installChooser("exit 1") }
         ) { try $0.shell("rm '\($0.path("bin/zenity"))'") },
     ]

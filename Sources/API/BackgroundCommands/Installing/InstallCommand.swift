@@ -120,7 +120,7 @@ public struct InstallCommand: BackgroundCommand {
 /// The command `uninstall`, which removes the files that `install` wrote.
 public struct UninstallCommand: BackgroundCommand {
     public static let configuration = describe(
-        "uninstall", "Removes the files that install wrote. Scheduled and queued work is kept; quit ends it.",
+        "uninstall", "Removes the files that install wrote. Scheduled and queued work is kept. The command quit ends this work.",
         example: "uninstall --dry-run")
 
     @Flag(help: "Print what would be done, and change nothing.") var dryRun = false

@@ -7,15 +7,15 @@ import StormyWeather
 
 struct CheckVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "check", abstract: "Checks the weather now: stormy or calm, and why.",
+        commandName: "check", abstract: "Checks the weather now, and shows whether a storm is expected and why.",
         discussion: "Example:\n  stormy check Sydney --exit-code; [ $? -eq 10 ] && echo storm")
 
-    @Argument(help: "One place. Default: all places.", completion: .places) var name: String?
+    @Argument(help: "The name of one place. Default: all places.", completion: .places) var name: String?
     @Flag(help: "Fetch a new forecast, and fail if that is not possible.") var fresh = false
     @Flag(help: "Use the stored forecast only.") var offline = false
     @Flag(help: "Show a desktop notification for a storm that was not shown yet.") var notify = false
-    @Flag(help: "Show the result in a desktop notification, storm or not.") var tell = false
-    @Flag(help: "Exit with 10 if it is stormy.") var exitCode = false
+    @Flag(help: "Show the result in a desktop notification, even if no storm is expected.") var tell = false
+    @Flag(help: "Exit with code 10 if a storm is expected.") var exitCode = false
     @Flag(name: .shortAndLong, help: "Print the texts of official warnings.") var verbose = false
     @Flag(help: "Print JSON.") var json = false
 
@@ -228,7 +228,7 @@ struct CheckVerb: AsyncParsableCommand {
         }
         return filled
             + (outcome.assessment?.unknownHours ?? []).map {
-                "Not known: no service has all values \(span($0)). A storm in these hours is not detected."
+                "The weather is not known: no service has all values \(span($0)). A storm in these hours is not detected."
             }
     }
 

@@ -34,7 +34,7 @@ struct ConfigVerb: AsyncParsableCommand {
         let destinations = Destinations(configuration)
         for name in configuration.upload.destinations.keys.sorted() { _ = try destinations.named(name) }
         let isThere = FileManager.default.fileExists(atPath: file)
-        Output.line(isThere ? "\(file): no mistakes" : "\(file): does not exist, so the defaults apply")
+        Output.line(isThere ? "\(file): no mistakes" : "\(file) does not exist, so the defaults apply")
         Self.showMissingLocation(configuration)
         try Self.showMissingContact(configuration)
     }

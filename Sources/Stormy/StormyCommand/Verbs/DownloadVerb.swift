@@ -10,12 +10,13 @@ struct DownloadVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "download", abstract: "Queues the download of a file and returns at once.",
         discussion: """
-            The partial file has a hidden name in the same folder. It gets its final name when it is complete and verified. The download
-            continues after the terminal is closed, and after failures of the network, the server or the agent. "stormy transfers" shows
-            its progress.
+            The partial file has a hidden name in the same folder. The file gets its final name when the file is complete and
+            verified. The download continues after the terminal is closed, and after failures of the network, the server or the
+            agent. "stormy transfers" shows the progress.
 
-            An existing file is replaced only if -o names it, or with --force. If a file is created there during the download, that file
-            is kept, and the download gets a numbered name. A link is replaced only with --force; the target of the link is kept.
+            An existing file is replaced only if -o names it, or with --force. If another program creates a file with this name
+            during the download, that file is kept, and the download gets a numbered name. A link is replaced only with --force;
+            the target of the link is kept.
 
             Example:
               stormy download https://example.org/disk.img -o disk.img --wait
@@ -98,7 +99,7 @@ struct DownloadVerb: AsyncParsableCommand {
         let chosen = output ?? Self.fileName(of: address)
         // An argument that is not UTF-8 arrives with replacement characters, and would be the path of another file.
         let path = PathName.absolute(chosen)
-        if path.unicodeScalars.contains("\u{FFFD}") { throw CommandFailure(.badData, "\(path): a name that is not UTF-8") }
+        if path.unicodeScalars.contains("\u{FFFD}") { throw CommandFailure(.badData, "\(path): the name of the file is not UTF-8") }
         let file = URL(exactPath: chosen)
         guard path.utf8.first == UInt8(ascii: "/") else {
             throw CommandFailure(.notFound, "the current folder does not exist any more")
@@ -106,15 +107,15 @@ struct DownloadVerb: AsyncParsableCommand {
         let folder = file.deletingLastPathComponent().path
         var isFolder: ObjCBool = false
         guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
-            throw CommandFailure(.notFound, "\(folder): no such folder")
+            throw CommandFailure(.notFound, "the folder \(folder) does not exist")
         }
         guard access(folder, W_OK) == 0 else { throw CommandFailure(.cannotCreate, "\(folder): not writable") }
         let isOwn: Bool
         do { isOwn = try OwnFiles().contain(file.path) } catch {
-            throw CommandFailure(.inputOutput, "\(file.path): cannot be checked: \(error.reason)")
+            throw CommandFailure(.inputOutput, "\(file.path) cannot be checked: \(error.reason)")
         }
         if isOwn {
-            throw CommandFailure(.cannotCreate, "\(file.path): is a file of Stormy; choose another name")
+            throw CommandFailure(.cannotCreate, "\(file.path) is a file of Stormy. Choose another name")
         }
         var (found, replaces) = (stat(), force as Bool?)
         if lstat(file.path, &found) == 0 {
@@ -123,13 +124,13 @@ struct DownloadVerb: AsyncParsableCommand {
             case S_IFLNK:
                 guard force else {
                     throw CommandFailure(
-                        .cannotCreate, "\(file.path): is a link; --force replaces the link, -o names another file")
+                        .cannotCreate, "\(file.path) is a link. Use --force to replace the link, or -o to name another file")
                 }
-            case S_IFDIR: throw CommandFailure(.cannotCreate, "\(file.path): is a folder")
-            default: throw CommandFailure(.cannotCreate, "\(file.path): is not a file")
+            case S_IFDIR: throw CommandFailure(.cannotCreate, "\(file.path) is a folder")
+            default: throw CommandFailure(.cannotCreate, "\(file.path) is not a file")
             }
             if output == nil, !force {
-                throw CommandFailure(.cannotCreate, "\(file.path): exists; --force replaces it, -o names another file")
+                throw CommandFailure(.cannotCreate, "\(file.path) exists. Use --force to replace the file, or -o to name another file")
             }
             if !force { replaces = nil }
         }
@@ -178,7 +179,7 @@ struct DownloadVerb: AsyncParsableCommand {
                 Output.note("The download \(note).")
             }
         case .paused:
-            Output.note("paused: stormy transfers resume \(ended.id) continues it")
+            Output.note("the download is paused. To continue: stormy transfers resume \(ended.id)")
             throw ExitCode(ExitStatus.tryAgain.rawValue)
         case .cancelled:
             Output.note("\(file.path): cancelled")
@@ -200,7 +201,8 @@ struct DownloadVerb: AsyncParsableCommand {
         var found = stat()
         if stat(place, &found) == 0, found.st_mode & S_IFMT == S_IFREG, Int64(found.st_size) == byteCount { return nil }
         return
-            "\(place): the download is complete, but the file is not there. It was moved or changed, or the agent runs in a container"
+            "\(place): the download is complete, but the file is missing. "
+            + "The file was moved or changed, or the agent runs in a container"
     }
 
     private static func status(_ code: URLError.Code?) -> ExitStatus {

@@ -28,7 +28,7 @@ extension ExitStatus {
         [
             (0, "Done"), (1, "doctor: there are warnings. rehearse, demo: something failed"),
             (2, "doctor: something does not work"),
-            (10, "check --exit-code: it is stormy"),
+            (10, "check --exit-code: a storm is expected"),
         ] + allCases.map { ($0.rawValue, $0.meaning) }
 
     private var meaning: String {

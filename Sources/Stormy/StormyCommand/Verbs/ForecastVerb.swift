@@ -11,7 +11,7 @@ struct ForecastVerb: AsyncParsableCommand {
         commandName: "forecast", abstract: "Shows the coming hours as a plot in the terminal, or as a picture.",
         discussion: "Example:\n  stormy forecast Sydney --svg sydney.svg")
 
-    @Argument(help: "One place. Default: all places.", completion: .places) var name: String?
+    @Argument(help: "The name of one place. Default: all places.", completion: .places) var name: String?
     @Flag(help: "Use the stored forecast only.") var offline = false
     @Option(help: "The number of hours, 1 to 72.") var hours = 24
     @Option(help: ArgumentHelp("Write a picture of one place into this file.", valueName: "file"), completion: .file())

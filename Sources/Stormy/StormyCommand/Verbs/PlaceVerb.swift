@@ -27,7 +27,7 @@ struct PlaceVerb: AsyncParsableCommand {
         // The coordinates may begin with a minus sign, so all words after the name are passed unparsed.
         @Argument(
             parsing: .captureForPassthrough,
-            help: ArgumentHelp("Degrees north and east; negative numbers for south and west.", valueName: "lat,lon"))
+            help: ArgumentHelp("The latitude and longitude in degrees. South and west are negative numbers.", valueName: "lat,lon"))
         var rest: [String] = []
 
         func run() async throws {
@@ -121,7 +121,7 @@ struct PlaceVerb: AsyncParsableCommand {
         // The coordinates may begin with a minus sign, so all words after the name are passed unparsed.
         @Argument(
             parsing: .captureForPassthrough,
-            help: ArgumentHelp("Degrees north and east; negative numbers for south and west.", valueName: "lat,lon"))
+            help: ArgumentHelp("The latitude and longitude in degrees. South and west are negative numbers.", valueName: "lat,lon"))
         var rest: [String] = []
 
         func run() async throws {

@@ -11,8 +11,9 @@ struct ScheduleVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "schedule", abstract: "Turns the daily check on, at noon or at the time that was used last.",
         discussion: """
-            With --wake the machine is woken from sleep for the check. It sleeps again at most 20 s after the check, unless you use it. On battery it \
-            is woken only with at least 30 % charge. `stormy doctor` shows what is missing for this.
+            With --wake the machine is woken from sleep for the check. The machine sleeps again at most 20 s after the check, \
+            if you do not use it. On battery, the machine is woken only with a charge of at least 30 %. `stormy doctor` shows what is \
+            missing on this machine.
 
             Example:
               stormy schedule --at 12:00

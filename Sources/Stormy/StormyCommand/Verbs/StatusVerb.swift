@@ -31,10 +31,10 @@ struct StatusVerb: AsyncParsableCommand, CommandWithEffect {
         printForPeople(report)
         let photos = try TransferReport.all(store)
         for photo in photos where photo.state == "awaitingPhoto" {
-            Output.line("Photo       request \(photo.id) waits for a photo: stormy upload FILE")
+            Output.line("Photo       request \(photo.id) waits for a photo. Add a photo: stormy upload FILE")
         }
         let held = photos.filter { $0.state == "held" }.count
-        if held > 0 { Output.line("Photos      \(held) held back: see stormy transfers") }
+        if held > 0 { Output.line("Photos      \(held) held back. For the reasons, run: stormy transfers") }
     }
 
     /// A label in the first column, at least 12 characters wide.
@@ -48,7 +48,7 @@ struct StatusVerb: AsyncParsableCommand, CommandWithEffect {
                 "Next check  \(Output.bold(Output.moment(next))), daily at \(report.schedule.at) \(report.schedule.timeZone)"
                     + (report.schedule.wakesSystem ? "; wakes the machine" : ""))
         } else {
-            Output.line("Next check  not scheduled; run: stormy schedule")
+            Output.line("Next check  not scheduled. To schedule the check, run: stormy schedule")
         }
         for check in report.checks {
             let verdict = check.stormy.value.map { $0 ? Output.loud("stormy") : "calm" } ?? "unknown"
@@ -58,7 +58,7 @@ struct StatusVerb: AsyncParsableCommand, CommandWithEffect {
             for reason in check.notAnswered { Output.line("  Not used: \(reason)") }
             for hours in check.unknownHours {
                 Output.line(
-                    "  Not known: no service has all values from \(Output.moment(hours.from)), for \([hours].hourCount) h")
+                    "  The weather is not known: no service has all values from \(Output.moment(hours.from)), for \([hours].hourCount) h")
             }
             for reason in check.reasons { Output.line("  \(reason.words), \(Output.moment(reason.from))") }
         }

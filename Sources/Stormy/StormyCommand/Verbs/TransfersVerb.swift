@@ -120,7 +120,7 @@ struct TransfersVerb: AsyncParsableCommand {
         }
         for id in changes.unrenewed {
             Output.note(
-                "\(id): the destination was removed or has a new address, but this upload uses the old address. "
+                "transfer \(id): the destination was removed or has a new address, but this upload uses the old address. "
                     + "To use the new address, cancel the upload and upload the file again."
             )
         }
@@ -135,11 +135,11 @@ struct TransfersVerb: AsyncParsableCommand {
         return switch photo?.state {
         case nil: CommandFailure(.notFound, "no transfer has the id \(id)")
         case .cancelled where action == .cancel: nil
-        case .awaitingPhoto, .held: CommandFailure(.usage, "\(id) is not being uploaded: only cancel applies to it")
+        case .awaitingPhoto, .held: CommandFailure(.usage, "\(id) is not being uploaded, so only `cancel` applies to it")
         case .queued:
-            CommandFailure(.usage, "\(id) is being uploaded: use the id of its transfer instead (\(transfer ?? 0))")
+            CommandFailure(.usage, "\(id) is being uploaded. Use the id of the transfer instead (\(transfer ?? 0))")
         case .completed, .failed, .cancelled, .lost:
-            CommandFailure(.unavailable, "transfer \(id) has ended, so `\(action.rawValue)` does not apply to it")
+            CommandFailure(.unavailable, "the upload \(id) has ended, so `\(action.rawValue)` does not apply to it")
         }
     }
 
@@ -184,10 +184,10 @@ struct TransfersVerb: AsyncParsableCommand {
             guard let obstacle = try store.retryPhoto(transfer.submission, isForOneFile: ofOneFile.contains) else { continue }
             skipped.insert(transfer.id)
             switch obstacle {
-            case .photoWasGivenAgain: Output.note("\(transfer.id): \(obstacle)")
+            case .photoWasGivenAgain: Output.note("transfer \(transfer.id) was not retried: \(obstacle)")
             case .addressIsTaken:
                 let position = ids.firstIndex(of: String(transfer.id)) ?? ids.firstIndex(of: "all") ?? 0
-                problem.report(CommandFailure(.inputOutput, "\(transfer.id) was not retried: \(obstacle)"), at: position)
+                problem.report(CommandFailure(.inputOutput, "transfer \(transfer.id) was not retried: \(obstacle)"), at: position)
             }
         }
         guard !skipped.isEmpty else { return selection }

@@ -11,8 +11,8 @@ struct UploadVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "upload", abstract: "Queues photos for upload and returns at once.",
         discussion: """
-            The location of a photo is removed from the copy that is sent, unless a setting keeps it: an option, location of the destination, or \
-            keep_location in the configuration. The first of them decides.
+            Stormy removes the location from the copy of a photo that is sent. Three settings can change this: an option, location of \
+            the destination, and keep_location in the configuration. The first of these settings that is present decides.
 
             Example:
               stormy upload IMG_2041.jpg --wait
@@ -42,9 +42,9 @@ struct UploadVerb: AsyncParsableCommand {
     var recursive = false
     @Flag(help: "Upload photos with their location, and ignore the configuration.") var keepLocation = false
     @Flag(help: "Upload photos without their location, and ignore the configuration.") var removeLocation = false
-    @Option(help: "now, or charging: on external power and an unmetered network.") var when = StartCondition.now
+    @Option(help: "When to upload: now, or charging (on external power and an unmetered network).") var when = StartCondition.now
     @Flag(help: "Upload photos again, even if they are on the server.") var again = false
-    @Flag(help: "Verify that the servers still have the uploaded files: the named files, or all.") var verify = false
+    @Flag(help: "Verify that the servers still have the uploaded files. Without names, all files are verified.") var verify = false
     @Flag(help: "Print JSON.") var json = false
 
     func validate() throws {
@@ -290,7 +290,7 @@ struct UploadVerb: AsyncParsableCommand {
         bar.end()
         let paused = Set(ended.filter { $0.state == .paused }.map(\.id))
         for transfer in ended where transfer.state != .completed {
-            let hint = "stormy transfers resume \(transfer.id) continues it"
+            let hint = "stormy transfers resume \(transfer.id) continues the upload"
             said.printLine(
                 transfer.id, transfer.file ?? "transfer \(transfer.id)", transfer.state.rawValue,
                 paused.contains(transfer.id) ? hint : transfer.trouble?.message ?? "")
