@@ -111,7 +111,7 @@ import Testing
                 .activated(identifier: "continued-processing-\(id)", serverID: 9, action: "cancel", activationToken: nil)))
         try bench.pass(5)
         #expect(try bench.launch(id).outcome == .failed)
-        #expect(try bench.launch(id).detail == "did not stop, and its process was not killed")
+        #expect(try bench.launch(id).detail == "the launch did not stop, and its process was not killed")
         #expect(bench.launcher.killed.isEmpty)
     }
 
@@ -125,7 +125,7 @@ import Testing
         try bench.pass(1)
         #expect(try bench.launch(id).stopReason == .noProgress)
         try finish(id, .expired)
-        #expect(try bench.launch(id).detail == "it made no progress")
+        #expect(try bench.launch(id).detail == "the task made no progress")
     }
 
     @Test func `a fifth launch waits until one of four launches ends`() throws {

@@ -55,7 +55,7 @@ import Testing
             #expect(try bench.launch(id).generation == generation)
             try bench.end(id, nil, .signalled(11))
             #expect(try bench.launch(id).outcome == .crashed)
-            #expect(try bench.launch(id).detail == "ended by signal 11")
+            #expect(try bench.launch(id).detail == "the process was ended by signal 11")
             let ended = bench.now
             let wake = try #require(try bench.turn())
             delays.append(wake.timeIntervalSince(ended))

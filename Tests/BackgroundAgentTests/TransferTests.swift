@@ -371,8 +371,8 @@ import TransferMachines
             #expect(try bench.transfer(id).state == .running, "tried at once")
         }
         let titles = [
-            "portal": "This network wants you to log in", "certificate": "The server 127.0.0.1 cannot be trusted",
-            "clock": "Is the clock of this computer right?",
+            "portal": "This network requires a login", "certificate": "The server 127.0.0.1 cannot be trusted",
+            "clock": "The clock of this computer may be wrong",
         ]
         #expect(try agentsNotices() == [titles[what]])
     }

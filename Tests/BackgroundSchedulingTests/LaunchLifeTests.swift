@@ -56,7 +56,7 @@ import Testing
         #expect(life.handle(look(35)) == [.end])
         _ = life.handle(ended(.unknown))
         #expect(outcome(life) == .failed)
-        #expect(life.detail == "did not stop, and its process was not killed")
+        #expect(life.detail == "the launch did not stop, and its process was not killed")
     }
 
     @Test func `a lost condition is in the history`() {
@@ -114,8 +114,8 @@ import Testing
             for event in events { _ = life.handle(event) }
             return life.detail
         }
-        #expect(detail(ended(.exited(3))) == "exited with 3 without a result")
-        #expect(detail(ended(.signalled(11))) == "ended by signal 11")
+        #expect(detail(ended(.exited(3))) == "the process exited with code 3 without a result")
+        #expect(detail(ended(.signalled(11))) == "the process was ended by signal 11")
         #expect(detail(.resultRecorded(.completed, detail: "told"), ended(.exited(0))) == "told")
         let delivery = LaunchLife.Event.processEnded(.exited(0), note: "resumed", now: start)
         #expect(detail(.resultRecorded(.completed, detail: nil), delivery) == "resumed")

@@ -43,8 +43,8 @@ extension EndToEnd {
             try JPEG.withoutPosition.write(to: photo)
             #expect(try home.stormy("upload", photo.path).status == 0)
             try home.wait("the doubt") { try $0.transfers().first { $0.state == .waiting && $0.errorCode == -1010 } }
-            #expect(desktop.listen(for: 1) == ["This network wants you to log in"])
-            // The photo is still waiting to be uploaded, and is not stored on the server.
+            #expect(desktop.listen(for: 1) == ["This network requires a login"])
+            // The photo is still being uploaded and is not stored on the server.
             #expect(try home.stormy("upload", photo.path).errors.contains("is already queued"))
             open()
             try home.stormy("transfers", "retry", "all")
@@ -81,7 +81,7 @@ extension EndToEnd {
             let target = home.folder.appendingPathComponent("disk.img")
             #expect(try home.stormy("download", server.url + "/disk.img", "-o", target.path).status == 0)
             try home.wait("the doubt") { try $0.transfers().first { $0.state == .waiting && $0.errorCode == -1010 } }
-            #expect(desktop.listen(for: 1) == ["This network wants you to log in"])
+            #expect(desktop.listen(for: 1) == ["This network requires a login"])
             #expect(!FileManager.default.fileExists(atPath: target.path))
             server.route("GET", "/disk.img", .file(file, etag: "\"v1\""))
             try home.stormy("transfers", "retry", "all")

@@ -171,7 +171,7 @@ extension EndToEnd {
                 #expect(try home.stormy("status").status == 0, "\(change)")
             }
             try home.wait("it is gone") { try $0.notifications().contains { $0.identifier == "odd" } ? nil : true }
-            #expect(home.log.contains("a notification in the ledger is damaged: removed notification=odd"))
+            #expect(home.log.contains("a damaged notification was removed from the ledger notification=odd"))
             #expect(desktop.listenForShownAgain(), "the good one is shown again all the same")
             try snooze()
         }

@@ -549,8 +549,8 @@ extension EndToEnd {
             #expect(waitForLog("exits when the running work has ended"))
             #expect(!app.home.log.contains("exited for"), "what runs is let finish")
             kill(handler, SIGTERM)
-            #expect(waitForLog("exited for a newer version"))
-            // The agent starts the program at its path. The program has the same version again, so it reports that it is too old.
+            #expect(waitForLog("the agent exited, because a newer version took over the ledger"))
+            // The agent starts the program at its path. This is the same version again, which then reports that it is too old.
             #expect(waitForLog("was written by a newer version"))
             #expect(app.lines == ["begin refresh BGAppRefreshTask", "expire refresh"])
             let refused = try app.run("refresh")

@@ -126,7 +126,7 @@ extension EndToEnd {
             let agent = try #require(home.agentPID)
             for ending in endings { try FileManager.default.removeItem(atPath: home.directories.ledger.path + ending) }
             #expect(
-                FileWatch.wait(home.directories.agentLog.path) { $0.contains("starting with an empty ledger") } != nil,
+                FileWatch.wait(home.directories.agentLog.path) { $0.contains("the agent starts with an empty ledger") } != nil,
                 "\(home.log)")
             try download("b")
             try download("c")

@@ -486,8 +486,8 @@ class Ground:
             self.replace_begun()
 
     def app_died(self, point, last):
-        # If an app has stored its result, no other end is recorded. An app with this kill point cannot survive its result.
-        seen = "result IS NOT NULL" if point == "app.afterResult" else "detail = 'ended by signal 9'"
+        # After an app's result, its end is not recorded. An app with this kill point cannot survive its result.
+        seen = "result IS NOT NULL" if point == "app.afterResult" else "detail = 'the process was ended by signal 9'"
         return self.rows(f"SELECT 1 FROM launch WHERE id > ? AND {seen}", last)
 
     def quietly(self, what, seconds, is_so):

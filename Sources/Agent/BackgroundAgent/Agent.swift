@@ -245,7 +245,7 @@ package final class Agent {
     }
 
     private func armAlarm(at instant: Date?) {
-        guard let clock = ports.wakeClock else { return receive(.alarmRefused(WakeRefusal("nothing here sets an alarm"))) }
+        guard let clock = ports.wakeClock else { return receive(.alarmRefused(WakeRefusal("this host cannot set an alarm"))) }
         do throws(WakeRefusal) { try clock.arm(at: instant) } catch { receive(.alarmRefused(error)) }
     }
 

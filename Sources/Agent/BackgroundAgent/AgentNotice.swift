@@ -47,10 +47,10 @@ extension AgentNotice {
         cause = "\(suspicion.rawValue).\(name)"
         switch suspicion {
         case .portal:
-            title = "This network wants you to log in"
+            title = "This network requires a login"
             body = "Transfers to \(name) wait. \(message) The transfers continue when the network changes."
         case .clock:
-            title = "Is the clock of this computer right?"
+            title = "The clock of this computer may be wrong"
             body =
                 "The clock shows \(now.formatted(.iso8601.year().month().day())), "
                 + "and the certificate of \(name) is not valid on that date. "
@@ -86,7 +86,7 @@ extension AgentNotice {
         title = "\(missing.name) cannot be started"
         body =
             "\(missing). The background work of \(missing.name) waits. "
-            + "Put the program back, or start the program once from its new place."
+            + "Put the program back, or start the program once from its new folder."
     }
 }
 

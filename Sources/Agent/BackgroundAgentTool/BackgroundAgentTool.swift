@@ -13,7 +13,7 @@ package enum BackgroundAgentTool {
         usage: background-agent --app ID
 
         Runs the background work of one app: launches the app, transfers its files and shows its notifications.
-        Apps start the agent. It exits when it has no more work.
+        Apps start the agent. The agent exits when no work is left.
 
         example: background-agent --app stormy
 

@@ -98,7 +98,7 @@ final class RehearsalDesk: ConditionsSource, Presenter {
     func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?) {
         let (event, tell) = state.withLock { state -> (PresenterEvent, @Sendable (AgentEvent) -> Void) in
             guard state.machine.hasNotificationServer else {
-                return (.failed(identifier: notice.identifier, .noServer("it left the bus")), state.post)
+                return (.failed(identifier: notice.identifier, .noServer("the server left the bus")), state.post)
             }
             let number = serverID ?? state.nextID
             if serverID == nil { state.nextID += 1 }

@@ -26,7 +26,7 @@ final class Boot {
                 }, context)
         }
         pthread_sigmask(SIG_SETMASK, &old, nil)
-        precondition(code == 0, "no thread for transfers (error \(code))")
+        precondition(code == 0, "a thread for transfers cannot be started (error \(code))")
         return thread
     }
 

@@ -33,7 +33,7 @@ final class CommandQueue: Sendable {
     init(waker: Waker) {
         self.waker = waker
         precondition(Self.globalInit == CURLE_OK, "libcurl cannot start")
-        guard let multi = curl_multi_init() else { fatalError("libcurl has no memory for a multi handle") }
+        guard let multi = curl_multi_init() else { fatalError("libcurl cannot allocate a multi handle") }
         self.multi = multi
     }
 

@@ -65,13 +65,13 @@ final class TransferLoop {
         guard running[id] == nil else { return }
         guard request.hasUsableURL else { return refuse(id, .unsupportedURL) }
         guard !request.hasBrokenHeader else {
-            return refuse(id, .other(code: CURLE_BAD_FUNCTION_ARGUMENT.code, message: "A header is not one line"))
+            return refuse(id, .other(code: CURLE_BAD_FUNCTION_ARGUMENT.code, message: "A header has more than one line"))
         }
         if request.scheme == "https", let file = request.authorityFile, !Self.isReadableFile(file) {
             return refuse(id, .authoritiesUnreadable(path: file))
         }
         guard let easy = spares.popLast() ?? curl_easy_init() else {
-            return refuse(id, .other(code: CURLE_OUT_OF_MEMORY.code, message: "No memory for a transfer"))
+            return refuse(id, .other(code: CURLE_OUT_OF_MEMORY.code, message: "Not enough memory for a transfer"))
         }
         let attempt = RunningAttempt(
             id: id, request: request, source: source, sink: sink, easy: easy, sharedRate: sharedRate(of: request),
@@ -80,7 +80,7 @@ final class TransferLoop {
         running[id] = attempt
         attemptOfHandle[easy] = id
         let added = curl_multi_add_handle(queue.multi, easy)
-        if added != CURLM_OK { end(attempt, .other(code: added.code, message: "libcurl took no transfer")) }
+        if added != CURLM_OK { end(attempt, .other(code: added.code, message: "libcurl did not accept the transfer")) }
     }
 
     /// Returns `true` if the path belongs to a readable regular file. For a named pipe, libcurl would wait for a writer. libcurl

@@ -119,7 +119,7 @@ final class WebSocketInbox: Sendable {
 
     init(maximumMessageSize: Int) {
         precondition(CommandQueue.globalInit == CURLE_OK, "libcurl cannot start")
-        guard let multi = curl_multi_init() else { fatalError("libcurl has no memory for a multi handle") }
+        guard let multi = curl_multi_init() else { fatalError("libcurl cannot allocate a multi handle") }
         self.multi = multi
         state = Mutex(State(maximumMessageSize: maximumMessageSize))
     }

@@ -214,7 +214,7 @@ final class ConditionsDesk: @unchecked Sendable {  // This is safe because only 
     }
 
     private static func from(_ data: gpointer?) -> ConditionsDesk {
-        guard let data else { fatalError("a callback of the conditions came without its owner") }
+        guard let data else { fatalError("a callback of the conditions was called without its owner") }
         return Unmanaged<ConditionsDesk>.fromOpaque(data).takeUnretainedValue()
     }
 }

@@ -110,7 +110,7 @@ private final class SleepDesk: @unchecked Sendable {  // This is safe because on
     func delaySleep() {
         allowSleep()
         let number = question
-        let words = ["sleep", appName, "Work that the machine was woken for, or is to be woken for", "delay"]
+        let words = ["sleep", appName, "Background work runs, or the machine will be woken for background work", "delay"]
         call(Self.login, Self.managerPath, Self.manager, "Inhibit", words.map { g_variant_new_string($0) }) { [self] answer in
             switch answer {
             case .success(let reply):

@@ -145,7 +145,7 @@ extension LaunchLife {
     private func describe(_ outcome: LaunchOutcome, _ end: ProcessEnd, _ note: String?) -> String? {
         if result == nil {
             switch outcome {
-            case .failed: return "did not stop, and its process was not killed"
+            case .failed: return "the launch did not stop, and its process was not killed"
             case .neverBegan: return "the agent ended before it had started the process"
             case .completed, .expired, .killed, .crashed, .skipped: return Self.describe(end)
             }
@@ -155,20 +155,20 @@ extension LaunchLife {
 
     private static func describe(_ reason: StopReason) -> String {
         switch reason {
-        case .expired: "its time ran out"
+        case .expired: "the time of the launch ran out"
         case .quit: "all background work was ended"
-        case .conditionLost: "a condition that it needs was lost"
+        case .conditionLost: "a condition that the launch needs was lost"
         case .simulated: "ended by `simulate expire`"
         case .cancelled: "the user pressed Cancel"
-        case .noProgress: "it made no progress"
+        case .noProgress: "the task made no progress"
         }
     }
 
     private static func describe(_ end: ProcessEnd) -> String {
         switch end {
-        case .exited(let code): "exited with \(code) without a result"
-        case .signalled(let signal): "ended by signal \(signal)"
-        case .unknown: "its process is gone, without a result"
+        case .exited(let code): "the process exited with code \(code) without a result"
+        case .signalled(let signal): "the process was ended by signal \(signal)"
+        case .unknown: "the process ended without a result"
         }
     }
 }

@@ -82,9 +82,9 @@ extension RequestLife {
         if terms.needs.contains(.externalPower) {
             add(.externalPower, met: conditions.isOnExternalPower, "running on battery", "on external power")
         } else if terms.needs.contains(.normalPower) {
-            // On external power, the power-saver profile does not delay requests, so only the condition for external power is
-            // listed.
-            add(.lowPowerMode, met: !conditions.isSavingPower, "the power-saver profile is on", "not saving power")
+            // On external power, the power-saver profile delays no request. So a request that needs external power waits only for
+            // external power.
+            add(.lowPowerMode, met: !conditions.isSavingPower, "the power-saver profile is on", "power saving is off")
         }
         // A request that needs a network already waits for the network. So the additional wait for a network after a sleep is not
         // listed.
@@ -97,7 +97,8 @@ extension RequestLife {
             let reason =
                 switch delay.reason {
                 case .failures: "delayed because the last launch did not finish"
-                case .discretion: "requested by a launch without a date: the pause before the next launch grows with each launch"
+                case .discretion:
+                    "a launch submitted the request without a date, so the pause before the next launch grows with each launch"
                 }
             add(.backoff, met: delay.until <= now, reason, "the delay after the last attempt has passed", metAt: delay.until)
         }

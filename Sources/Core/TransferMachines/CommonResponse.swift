@@ -73,7 +73,7 @@ struct CommonResponse {
     static let everyPage =
         "The server sends a page for every address, perhaps the login page of this network. The file was probably not uploaded."
     static let logIn = "This network requires a login first."
-    static let page = "The server sent a page instead of the file: perhaps it requires a login."
+    static let page = "The server sent a page instead of the file, perhaps because the server requires a login."
 
     /// The messages for temporary failures, after which the same request may succeed.
     private static let passing = [
@@ -93,11 +93,11 @@ struct CommonResponse {
         "The server redirected to \(place) after it received the file. Check whether the file is on the server before you retry."
     }
 
-    static func moved(to place: String) -> String { "The folder has moved to \(place): change the upload's address." }
+    static func moved(to place: String) -> String { "The folder has moved to \(place). Change the address of the upload." }
 
     /// Returns the message for a temporary redirect.
     static func detour(to place: String) -> String {
-        "The server redirects to \(place) instead of accepting the file: perhaps to a login page or a maintenance page."
+        "The server redirects to \(place) instead of accepting the file, perhaps to a login page or a maintenance page."
     }
 
     /// Creates the meaning of a response. Returns `nil` if the meaning depends on the request.
@@ -108,7 +108,7 @@ struct CommonResponse {
             mayHaveActed = false
             if head.mayLeadToAPortal || head.leadsToAnotherName, pauses.policy.suspicionDelay != nil {
                 outcome = pauses.suspicion(
-                    head, "The server redirects to \(place): the login page of this network, or the new address for uploads.")
+                    head, "The server redirects to \(place), which is the login page of this network or the new address for uploads.")
                 return
             }
             outcome = .fail(head, -1010, [301, 308].contains(head.status) ? Self.moved(to: place) : Self.detour(to: place))

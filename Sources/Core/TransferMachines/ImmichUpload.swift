@@ -123,7 +123,7 @@ struct ImmichUpload: UploadProtocol {
         switch ImmichRecord.finding(end.body) {
         case nil: return isSent ? afterNoWord(head) : begin()
         case .refused(let why): return .fail(head, -1011, "Immich refused the photo: \(why).")
-        case .trashed: return .fail(head, -1011, "Immich has this photo in its trash: restore it there.")
+        case .trashed: return .fail(head, -1011, "Immich has this photo in its trash. Restore the photo in Immich.")
         case .there(let known):
             proof = .digest
             asset = known ?? asset

@@ -190,7 +190,7 @@ extension NextcloudUpload {
 
     private mutating func startOver(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         guard creations < UploadPlace.maximumCreations else {
-            return .fail(head, -1011, "\(UploadPlace.thrownAway) It did so \(creations) times.")
+            return .fail(head, -1011, "\(UploadPlace.thrownAway) This happened \(creations) times.")
         }
         stored = []
         state = .makingPlace(index)

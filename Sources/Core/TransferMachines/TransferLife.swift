@@ -322,7 +322,7 @@ extension TransferLife {
     }
 
     private static let interrupted = Reason(
-        code: -1005, message: "Interrupted. It is not known whether the server processed the request.")
+        code: -1005, message: "The request was interrupted, and it is not known whether the server processed the request.")
 
     /// Handles a complete file that is missing or damaged. The transfer is repeated if a repetition is allowed.
     private mutating func disprove(_ now: Date, _ facts: Facts) -> [Command] {

@@ -220,7 +220,7 @@ package struct UploadMachine: Sendable {
         }
         idleAnswers += 1
         guard idleAnswers > Self.maximumIdleAnswers, let head = wire.head else { return .continue }
-        return pauses.retry(head, "The server's redirects have no end.")
+        return pauses.retry(head, "The server redirects the request again and again.")
     }
 
     /// The progress, in a unit that the protocol defines. A value is progress if it is greater than all earlier values. The value

@@ -274,7 +274,7 @@ extension TransferRecord {
         if let note, let earlier = note.range(of: "saved as \(taken), as ", options: .backwards) {
             self.note = note.replacingCharacters(in: earlier, with: "saved as \(free.lastPathComponent), as ")
         } else {
-            note = "\(note.map { $0 + "; " } ?? "")saved as \(free.lastPathComponent), as \(taken) was there"
+            note = "\(note.map { $0 + "; " } ?? "")saved as \(free.lastPathComponent), because \(taken) existed already"
         }
     }
 

@@ -90,7 +90,7 @@ package struct CryptoHashing: MessageHashing {
                     &code, &length) != nil
             }
         }
-        precondition(isMade, "libcrypto computes no HMAC with SHA-256")
+        precondition(isMade, "libcrypto cannot compute an HMAC with SHA-256")
         return Data(code[..<Int(length)])
     }
 }
@@ -162,7 +162,7 @@ package struct RunningDigest: Sendable {
         init(_ algorithm: Algorithm) {
             state = Self.empty()
             isKnown = EVP_DigestInit_ex(state, algorithm.function, nil) == 1
-            precondition(isKnown || algorithm != .sha256, "libcrypto computes no SHA-256")
+            precondition(isKnown || algorithm != .sha256, "libcrypto cannot compute SHA-256")
         }
 
         init(copyOf other: Context) {

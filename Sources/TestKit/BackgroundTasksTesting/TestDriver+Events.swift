@@ -80,7 +80,7 @@ extension TestDriver {
         let launch = try running(identifier)
         guard machine.processes.process(of: launch.id) != nil else {
             throw Refused(
-                answer: "\(launch.identifier) runs in the process that requested it, and here this is the process of the test")
+                answer: "\(launch.identifier) runs in the process that requested it, which is the process of the test here")
         }
         machine.processes.kill(launch.id, by: .signalled(SIGKILL))
         return try await finish(launch, within: .seconds(1))
@@ -105,7 +105,7 @@ extension TestDriver {
     private func send(_ verb: ControlRecord.Verb, _ argument: String) async throws {
         let id = try machine.ledger.write { try $0.addControl(verb, argument, now: clock.date) }
         try await settle()
-        guard let answer = ledger.read({ try $0.answer(to: id) }) else { throw Refused(answer: "no agent answers") }
+        guard let answer = ledger.read({ try $0.answer(to: id) }) else { throw Refused(answer: "no agent responds") }
         if answer.hasPrefix("error: ") { throw Refused(answer: String(answer.dropFirst(7))) }
     }
 

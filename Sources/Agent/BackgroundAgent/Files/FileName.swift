@@ -46,7 +46,7 @@ package struct FileTrouble: Error, Equatable {
             return FileTrouble(why: "\(path): the drive of \(mount) is not connected", isPassing: true)
         }
         if folder?.isAt(path) ?? true { return nil }
-        let reason = "the agent does not see the folder that was chosen, for example because the command ran in a container"
+        let reason = "the agent cannot access the folder that was chosen, for example because the command ran in a container"
         let remedy =
             "Start the agent in the container, or cancel the download and choose a folder that the command and the agent share"
         return FileTrouble(why: "\(path): \(reason). \(remedy).", isPassing: true)

@@ -36,7 +36,7 @@ final class UploadFile: BodySource {
     init(_ url: URL, size: Int64, content: UploadContent? = nil, calls: FileCalls) throws(FileTrouble) {
         (path, self.calls) = (url.path, calls)
         switch content ?? .snapshot(from: 0, count: size) {
-        case .none, .empty, .data: throw FileTrouble(why: "This request has no file.", isPassing: false)
+        case .none, .empty, .data: throw FileTrouble(why: "This upload has no file.", isPassing: false)
         case .snapshot(let from, let count): (before, after, start, fileBytes) = (Data(), Data(), from, count)
         case .wrapped(let opening, let closing): (before, after, start, fileBytes) = (opening, closing, 0, size)
         }
@@ -127,8 +127,8 @@ final class UploadFile: BodySource {
 }
 
 extension FileTrouble {
-    /// The problem that the spool does not contain the queued copy.
-    static let queuedCopyIsGone = FileTrouble(why: "The queued copy of the file is gone from the spool.", isPassing: false)
+    /// The trouble that the queued copy is not in the spool.
+    static let queuedCopyIsGone = FileTrouble(why: "The queued copy of the file is missing from the spool.", isPassing: false)
 
     /// The problem that the spool is another folder than the folder into which the copy was put.
     static func queuedCopyIsElsewhere(_ spool: URL) -> FileTrouble {

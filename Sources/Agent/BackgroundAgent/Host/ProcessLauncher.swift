@@ -37,8 +37,8 @@ final class ProcessLauncher: Launcher {
         var description: String {
             switch self {
             case .appUnknown: "the path of the app's executable is not known"
-            case .lockTaken(let id): "the lock of launch \(id) is taken"
-            case .cannotWatch(let reason): "its process cannot be watched: \(reason)"
+            case .lockTaken(let id): "another process holds the lock of launch \(id)"
+            case .cannotWatch(let reason): "the process of the launch cannot be watched: \(reason)"
             }
         }
     }

@@ -31,7 +31,7 @@ enum AttemptPreparation {
     private static func prepareExchange(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> Result {
         transfer.nameFile()
         guard let id = transfer.id, let place = transfer.partPlace(in: pass.spool) else {
-            try pass.fail(&transfer, .cannotCreateFile, "The row of this transfer is damaged.")
+            try pass.fail(&transfer, .cannotCreateFile, "The data of this transfer in the ledger is damaged.")
             return .ended
         }
         if transfer.isFinishing {

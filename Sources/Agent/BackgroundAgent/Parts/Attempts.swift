@@ -315,8 +315,8 @@ struct Attempts {
             if entries[id]?.occupied != nil { pass.perform(.stopAttempt(id)) }
             let what =
                 transfer.isIdleForTooLong(at: pass.now)
-                ? "No progress for \(Int(transfer.resourceTimeout)) s."
-                : "Not complete within \(Int(transfer.patience ?? 0)) s: \(transfer.bytesDone) bytes were received."
+                ? "The transfer made no progress for \(Int(transfer.resourceTimeout)) s."
+                : "The transfer was not complete within \(Int(transfer.patience ?? 0)) s. \(transfer.bytesDone) bytes were received."
             try pass.fail(&transfer, .timedOut, what + why)
         }
         pass.wake(at: next)
