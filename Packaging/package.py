@@ -21,11 +21,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 SUMMARY = "checks for storms at noon and uploads your photos of them"
 DESCRIPTION = """Stormy checks the forecast of your places every day at noon and shows a
-desktop notification if a storm is expected. It uploads your photos of the
-storm, also after a lost network, a closed terminal or a restart. It removes
-the location from each uploaded photo.
+desktop notification if a storm is expected. Stormy uploads your photos of the
+storm, also after a lost network, a closed terminal or a restart. Stormy
+removes the location from each uploaded photo.
 .
-Nothing runs before you start it: stormy schedule."""
+To start the daily check, run: stormy schedule"""
 
 
 def output(*command: str, cwd: str = ROOT) -> str:

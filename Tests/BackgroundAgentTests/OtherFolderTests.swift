@@ -39,7 +39,7 @@ import TransferMachines
         let transfer = try bench.transfer(id)
         #expect(transfer.state == .waiting)
         #expect(
-            transfer.errorMessage?.contains("\(folder.path): the agent does not see the folder that was chosen") == true)
+            transfer.errorMessage?.contains("\(folder.path): the agent cannot access the folder that was chosen") == true)
         #expect(try files.contentsOfDirectory(atPath: folder.path) == ["file"])
         #expect(try String(contentsOf: place, encoding: .utf8) == "precious")
     }

@@ -411,7 +411,7 @@ extension EndToEnd {
                 dd if=/dev/zero of='\(state)/fill' bs=4k 2>/dev/null
                 '\(Home.product("background-agent"))' --app stormy 2> '\(folder.path)/agent.errors' &
                 for i in $(seq 1200); do
-                  grep -aq 'was removed to make room' '\(state)/agent.log' '\(folder.path)/agent.errors' && break
+                  grep -aq 'was removed to free space' '\(state)/agent.log' '\(folder.path)/agent.errors' && break
                   dd if=/dev/zero of='\(state)/more' bs=1k 2>/dev/null; sleep 0.1
                 done
                 cat '\(state)/agent.log' '\(folder.path)/agent.errors'
@@ -421,7 +421,7 @@ extension EndToEnd {
                 """
             let result = try Child.run("unshare", Namespaces.withOwnMounts(script), environment: home.environment)
             #expect(
-                result.output.contains("was removed to make room for the ledger: its bytes will be fetched again file=.large."),
+                result.output.contains("was removed to free space for the ledger, and the bytes will be fetched again file=.large."),
                 "\(result)")
             #expect(result.output.contains("/.small.") && !result.output.contains("/.large."), "\(result)")
         }

@@ -254,7 +254,7 @@ extension EndToEnd {
             let said = try home.stormy("transfers")
             #expect(
                 said.errors.contains(
-                    "1 photo for \"private \(nginx.url)photos/ webdav as me\" not sent yet: the destination was changed or removed"
+                    "1 photo for \"private \(nginx.url)photos/ webdav as me\" not sent yet, because the destination was changed or removed"
                 ),
                 "\(said)")
             #expect(try home.rows("transfers").isEmpty)

@@ -128,7 +128,7 @@ import Testing
                 writtenAt: 0, home)
             let said = try await home.stormy("check", "--exit-code")
             #expect(
-                said.status == 10 && said.output.contains("MET Norway, not requested, because it requires a contact"), "\(said)")
+                said.status == 10 && said.output.contains("MET Norway, not requested, because the service requires a contact"), "\(said)")
             #expect(said.output.contains("Official warnings: MeteoAlarm"), "\(said)")
         }
     }

@@ -133,7 +133,7 @@ import Testing
         try await play("-33.87,151.21") { home in
             let said = try await home.stormy("check").output
             #expect(
-                said.contains("\n  Official warnings: no service that Stormy knows covers this place; cap_feeds"),
+                said.contains("\n  Official warnings: no service that Stormy supports covers this place. To add feeds of warnings, set cap_feeds"),
                 "\(said)")
             #expect(try await warnings(home).isEmpty)
             try StormyTool.configure()
