@@ -91,7 +91,7 @@ extension EndToEnd {
             let page = share + "/man/man1/stormy-check.1"
             try Data("mine".utf8).write(to: URL(fileURLWithPath: page))
             let again = try home.stormy("install")
-            #expect(again.status == 0 && again.errors.contains("\(page) was changed since it was installed"), "\(again)")
+            #expect(again.status == 0 && again.errors.contains("\(page) was changed after the installation"), "\(again)")
             #expect(try home.stormy("uninstall").errors.contains(page))
             #expect(try String(contentsOfFile: page, encoding: .utf8) == "mine")
         }

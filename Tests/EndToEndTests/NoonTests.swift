@@ -282,7 +282,7 @@ extension EndToEnd {
             let sentence = "process \(pid) (background-agen), which is stopped (kill -CONT \(pid) continues it)"
             #expect(try home.stormy("status").output.contains(sentence))
             let said = try home.stormy("quit")
-            #expect(said.status == 75 && said.errors.contains("the agent has not exited, because it is \(sentence)"), "\(said)")
+            #expect(said.status == 75 && said.errors.contains("the agent has not exited. The agent is \(sentence)"), "\(said)")
         }
 
         @Test func `a second agent from another runtime folder exits`() throws {

@@ -76,7 +76,7 @@ import Testing
             home.serveCalm()
             let line = "add contact = \"you@example.org\" to [weather] in "
             let file = home.directories.configuration.appendingPathComponent("config.toml").path
-            let expected = "MET Norway, not requested, because the service requires a contact. To receive its warnings, \(line)\(file)."
+            let expected = "MET Norway, not requested, because the service requires a contact. To receive these warnings, \(line)\(file)."
             for arguments in [
                 ["place", "add", "Oslo", "59.91,10.75", "--no-sync"], ["place", "add", "Bergen", "60.39,5.32"],
                 ["check", "Oslo"],

@@ -103,7 +103,7 @@ public struct QuitCommand: BackgroundCommand {
         let patience = Date().addingTimeInterval(2)
         while starter.isRunning {
             if Date() > patience, let stopped = try AgentReport.current().stopped {
-                throw CommandFailure(.tryAgain, "the agent has not exited, because it is \(stopped)")
+                throw CommandFailure(.tryAgain, "the agent has not exited. The agent is \(stopped)")
             }
             guard Date() < deadline else {
                 throw CommandFailure(.tryAgain, "the agent still runs, because a launch or a transfer has not ended yet")

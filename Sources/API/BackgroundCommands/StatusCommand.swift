@@ -67,7 +67,7 @@ public struct StatusCommand: BackgroundCommand {
         }
         if !report.transfers.isEmpty {
             let counts = report.transfers.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
-            Output.line("Transfers: \(counts). The command `transfers` lists them")
+            Output.line("Transfers: \(counts). The command `transfers` lists the transfers")
         }
         if let last = report.last.value, let outcome = last.outcome.value, let endedAt = last.endedAt.value {
             Output.line("Last: \(last.identifier) \(outcome.rawValue), \(Output.moment(endedAt))")

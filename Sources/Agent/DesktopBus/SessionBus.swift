@@ -91,7 +91,7 @@ package final class SessionBus {
             g_usleep(10_000)
         }
         stuckAt = g_get_monotonic_time()
-        throw BusTrouble.failed("a part of this process still holds the connection to a bus that is gone")
+        throw BusTrouble.failed("a part of this process still holds the connection to a bus that does not exist any more")
     }
 
     /// The maximum number of seconds that a bus may take for its first response. Without a limit, a silent bus would block this

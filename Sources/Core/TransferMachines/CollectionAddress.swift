@@ -169,7 +169,7 @@ struct NameSearch: Sendable {
     }
 
     private static let everyAddress =
-        "The server reports success for every address, so it possibly stores no files. Check the address of the destination."
+        "The server reports success for every address, so the server possibly stores no files. Check the address of the destination."
 }
 
 /// Functions for the names of files on a server.

@@ -131,7 +131,7 @@ struct ImmichUpload: UploadProtocol {
         case .absent:
             guard isSent else { return begin() }
             state = .sending
-            return pauses.retry(head, "The server accepted the file but does not show it.")
+            return pauses.retry(head, "The server accepted the file but does not show the file.")
         }
     }
 

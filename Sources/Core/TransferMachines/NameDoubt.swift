@@ -57,7 +57,7 @@ struct NameDoubt: Sendable {
 // MARK: - The look at a file that the server confirmed
 
 extension NameDoubt {
-    static let notShown = "The server accepted the file but does not show it."
+    static let notShown = "The server accepted the file but does not show the file."
 
     /// Returns the outcome for a file if the server stored only a part of it.
     ///

@@ -169,7 +169,7 @@ extension NextcloudUpload {
         if [404, 410].contains(head.status) { return startOver(head, index, pauses) }
         guard (200..<300).contains(head.status) else { return pauses.afterOther(head) }
         guard let answer = ResponseXML.read(end.body), answer.name == "multistatus" else {
-            return pauses.retry(head, "The server does not report which parts of the file it has.")
+            return pauses.retry(head, "The server does not report which parts of the file were received.")
         }
         var sizes: [Int: Int64] = [:]
         for response in answer.all("response") {

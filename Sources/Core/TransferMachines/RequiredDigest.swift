@@ -76,7 +76,7 @@ package struct RequiredDigest: Equatable, Sendable {
     func mismatch(found: String) -> TransferTrouble {
         let why =
             header.map { "The received bytes do not match the server's \($0)." }
-            ?? "The file does not match the expected SHA-256: it has \(found)."
+            ?? "The file does not match the expected SHA-256. The SHA-256 of the file is \(found)."
         return TransferTrouble(code: -1016, message: why)
     }
 }

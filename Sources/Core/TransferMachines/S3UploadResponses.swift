@@ -276,7 +276,7 @@ extension S3Upload {
         guard (200..<300).contains(head.status) else { return other(head, end, pauses) }
         // Two names are accepted, because the test server moto uses the second name.
         guard let answer = ResponseXML.read(end.body), ["ListPartsResult", "ListPartsResponse"].contains(answer.name) else {
-            return pauses.retry(head, "The server does not report which parts of the file it has.")
+            return pauses.retry(head, "The server does not report which parts of the file were received.")
         }
         for part in answer.all("Part") {
             guard let number = part["PartNumber"].flatMap({ Int($0.text) }), let size = part["Size"].flatMap({ Int64($0.text) }),

@@ -96,10 +96,10 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
     ///   - stored: The address of the file that the server reported.
     public func laterQuestion(asked: String, stored: String) -> LaterQuestion {
         switch self {
-        case .plain: .nothing("the server does not report where it stored the file")
+        case .plain: .nothing("the server does not report the address of the stored file")
         case .webdav, .nextcloud: .file
         case .put: asked.contains("?") ? .nothing("a presigned address does not allow checks") : .file
-        case .multipart: stored == asked ? .nothing("the server did not report where it stored the file") : .file
+        case .multipart: stored == asked ? .nothing("the server did not report the address of the stored file") : .file
         case .tus: .offset
         case .resumable: .nothing("the protocol has no request to check a complete file")
         case .s3: .signedFile

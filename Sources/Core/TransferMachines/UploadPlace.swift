@@ -40,7 +40,7 @@ struct UploadPlace {
         return denials != 0
     }
 
-    static let unknownOffset = "The server does not report how much of the file it has."
+    static let unknownOffset = "The server does not report how much of the file was received."
     static let thrownAway = "The server has discarded the received part of the file."
 
     /// Statuses that do not show how many bytes of the file are at a place.

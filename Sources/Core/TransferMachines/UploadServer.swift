@@ -112,7 +112,7 @@ struct UploadAdvice: Sendable {
 
     private func sentence(status: Int, _ code: Int) -> String? {
         switch (status, code) {
-        case (407, _): return "Write the user name and password of the proxy into its address (https_proxy)."
+        case (407, _): return "Write the user name and password into the address of the proxy (https_proxy)."
         case (401, _), (_, -1013):
             let verb = opener == .nothing ? "Write" : "Correct"
             return "\(verb) \(opener.settings) in \(server.settings), then retry the upload."
@@ -125,7 +125,7 @@ struct UploadAdvice: Sendable {
                 ? "Correct url and bucket in \(server.settings), then upload the file again."
                 : "Create the folder on the server, then retry the upload. Or correct url in \(server.settings), then upload the file again."
         case (405, _), (501, _):
-            return "Check kind and url in \(server.settings): the server does not support this kind of upload at this address."
+            return "Check kind and url in \(server.settings). The server does not support this kind of upload at this address."
         case (413, _), (_, -1103):
             return "Raise the limit for the size of a file on the server, then retry the upload."
         default: return nil

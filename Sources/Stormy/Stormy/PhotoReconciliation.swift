@@ -64,7 +64,7 @@ package struct PhotoReconciliation {
             return sentences
         }
 
-        private func them(_ number: Int) -> String { number == 1 ? "it" : "them" }
+        private func them(_ number: Int) -> String { number == 1 ? "this photo" : "these photos" }
     }
 
     /// Reconciles photos and transfers. If no change is necessary, this method reads only two rows of the ledger and the state of
@@ -210,7 +210,7 @@ package struct PhotoReconciliation {
         // A file with another digest is not sent, because the user did not choose this file.
         if copy == nil, let digest = photo.digest, prepared.digest != digest {
             prepared.task.discardSnapshot()
-            try change(photo, to: .failed, "another file has its path now")
+            try change(photo, to: .failed, "another file has the path of the photo now")
             return .replaced
         }
         // The request for the processing task is submitted again, because it was lost together with the ledger.

@@ -356,7 +356,8 @@ package struct PhotoUploads: Sendable {
         case .photo(let format): return format
         case .other: return nil
         case .unreadable(let code):
-            throw PhotoUploadError.cannotRead(path: path, reason: "its copy cannot be read: \(String(cString: strerror(code)))")
+            throw PhotoUploadError.cannotRead(
+                path: path, reason: "the copy of the file cannot be read: \(String(cString: strerror(code)))")
         }
     }
 

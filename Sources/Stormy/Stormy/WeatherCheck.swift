@@ -165,7 +165,7 @@ package struct PlaceSearch: Sendable {
         } catch {
             let why = (error as? WeatherError)?.message ?? error.localizedDescription
             throw WeatherUnavailable(
-                description: "\"\(name)\" could not be looked up: \(why) Give its coordinates instead: NAME LAT,LON")
+                description: "\"\(name)\" could not be looked up: \(why) Give the coordinates of the place instead: NAME LAT,LON")
         }
     }
 }

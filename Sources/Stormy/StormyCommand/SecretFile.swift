@@ -65,7 +65,7 @@ struct SecretFile {
         case .notAFile: "\(path) is not a file"
         case .unreadable(let reason): "the file \(path) cannot be read: \(reason)"
         case .readableByOthers: "other users can read \(path)"
-        case .ofAnotherUser: "\(path) belongs to another user, who can read it: use a file of your own"
+        case .ofAnotherUser: "\(path) belongs to another user, who can read the file. Use a file of your own"
         case .tooLarge: "\(path) is larger than 64 KiB: a password, token or key is one line"
         case .empty: "\(path) is empty"
         case .severalLines: "\(path) contains more than one line or a control character"

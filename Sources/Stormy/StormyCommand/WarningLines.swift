@@ -81,7 +81,7 @@ struct WarningLines {
         switch answer.outcome {
         case .refused(.noContact):
             return "\(name), not requested, because the service requires a contact. "
-                + "To receive its warnings, add contact = \"you@example.org\" to [weather] in \(Self.configurationFile)"
+                + "To receive these warnings, add contact = \"you@example.org\" to [weather] in \(Self.configurationFile)"
         case .notRequested: return "\(name), not requested yet"
         case .answered:
             let remark = answer.remark.map { "; some data is not used: \(Self.withoutStop($0))" } ?? ""

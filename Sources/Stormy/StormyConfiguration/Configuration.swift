@@ -179,15 +179,17 @@ extension Configuration {
         # covers the place is used.
         provider = "open-meteo"
         # An e-mail address that is sent to the services in the User-Agent. MET
-        # Norway requires it: without it Stormy receives no forecasts and no
-        # official warnings of MET Norway. Example: contact = "you@example.org"
+        # Norway requires this address. Without the address, Stormy receives no
+        # forecasts and no official warnings of MET Norway.
+        # Example: contact = "you@example.org"
         contact = ""
         # Your own servers. They replace all weather services and the service that
         # finds places by name:
         #: base_url = "https://weather.example.org"
         #: geocoding_url = "https://geocoding.example.org"
 
-        # A forecast is a storm if at least one of these conditions is met.
+        # A storm is expected if the forecast meets at least one of these
+        # conditions.
         [storm]
         # The number of hours that are checked, from now: 1 to 168.
         horizon_hours = 24
@@ -197,8 +199,8 @@ extension Configuration {
         # At least this amount of rain, in mm per hour.
         rain_mm_per_hour = 20
         # Official warnings of at least this severity: minor, moderate, severe,
-        # extreme, or off. They come from the warning service of the place's
-        # country, if there is one.
+        # extreme, or off. The warnings come from the warning service of the
+        # country of the place, if the country has a service.
         alert_severity = "severe"
 
         [alerts]
@@ -211,8 +213,9 @@ extension Configuration {
         # The maximum delay of a check. Each installation has its own constant
         # delay, so that not all users send requests at the same time.
         spread_seconds = 120
-        # A check that was missed while the machine was off: "once" (it runs when
-        # the machine is on again) or "skip".
+        # What happens to a check that was missed while the machine was off:
+        # "once" (the check runs when the machine is on again) or "skip" (the
+        # check does not run).
         missed = "once"
 
         # Time limits: for a check, for photos that waited for charging, and between
@@ -229,7 +232,7 @@ extension Configuration {
         photos = true
         downloads = true
         # Hours without notifications, for example "22:00-07:00". A single summary
-        # is shown when they end.
+        # is shown when these hours end.
         quiet_hours = ""
         # Storms that are also shown in these hours: "extreme", all "storms" or
         # "none".
@@ -239,13 +242,13 @@ extension Configuration {
         # Photos are uploaded without the location where they were taken. To keep
         # the location, write this line, or location = "keep" for a single
         # destination. The options --keep-location and --remove-location of
-        # "stormy upload" have priority over both.
+        # "stormy upload" have priority over these lines.
         #: keep_location = true
         # The destination that "stormy upload" uses without --to:
         #: default = "home"
 
-        # The destinations of photos. Each one is a table, and you choose its name
-        # after "destinations.". Every kind may have these lines:
+        # The destinations of photos. Each destination is a table, and you choose
+        # its name after "destinations.". Every kind may have these lines:
         #   limit_kbps     the maximum speed of all uploads together, in
         #                  kilobits per second
         #   user and password_file, or token_file, if the server requires them
@@ -289,7 +292,8 @@ extension Configuration {
         #: kind = "put"
         #: url = "https://files.example.org/photos/"
 
-        # A form, as a browser sends it. "field" is the name of its file field.
+        # A form, like the forms that a browser sends. "field" is the name of the
+        # file field.
         #: [upload.destinations.form]
         #: kind = "multipart"
         #: url = "https://forms.example.org/upload"

@@ -71,11 +71,11 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
         case .exposedCredential(let key):
             "\"\(key)\" is a credential and other users can read this file; run: chmod 600 \(ConfigurationError.shellWord(path))"
         case .foreignCredential(let key):
-            "\"\(key)\" is a credential and this file belongs to another user; write a file of your own there"
+            "\"\(key)\" is a credential and this file belongs to another user; replace the file with a file of your own"
         case .othersCanWrite(let place):
             "other users can write to \(place == path ? "this file" : place); run: chmod go-w \(ConfigurationError.shellWord(place))"
         case .foreign(let place):
-            "\(place == path ? "this file" : place) belongs to another user; write a file of your own there"
+            "\(place == path ? "this file" : place) belongs to another user; replace the file with a file of your own"
         }
     }
 

@@ -165,7 +165,7 @@ struct ConfigurationParser {
         // In a user name with a colon, the server would read the part after the colon as the beginning of the password (RFC 7617,
         // §2).
         if destination.user?.contains(":") == true {
-            throw table.invalid("user", "a name with a colon", "leave out the colon: HTTP cannot transfer it")
+            throw table.invalid("user", "a name with a colon", "leave out the colon, because HTTP cannot transfer a colon")
         }
         destination.password = try secret(table, "password", orFile: "password_file")
         destination.passwordFile = try table.string("password_file")
@@ -276,7 +276,7 @@ private struct ConfigurationFile {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw failure(errno) }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw unreadable("this is not a regular file; write a regular file there")
+            throw unreadable("this is not a regular file; replace it with a regular file")
         }
         let data: Data
         do {

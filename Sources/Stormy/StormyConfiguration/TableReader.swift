@@ -82,7 +82,7 @@ struct TableReader {
         guard let value = table.entries[key]?.value else { return nil }
         guard case .text(let string) = value else { throw wrongType(key, value, "a text in quotes") }
         guard !string.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
-            throw invalid(key, "a text of several lines or with control characters", "write it on one line")
+            throw invalid(key, "a text of several lines or with control characters", "write the text on one line")
         }
         return string.isEmpty ? nil : string
     }

@@ -358,7 +358,7 @@ public struct StillRunning: Error, CustomStringConvertible {
 /// The error for a run inside another run. The inner run would wait forever for the end of the outer run.
 public struct NestedRun: Error, CustomStringConvertible {
     /// A description of the error.
-    public var description: String { "TestDriver.run within TestDriver.run: one driver at a time" }
+    public var description: String { "TestDriver.run was called within TestDriver.run, but only one driver can run at a time" }
 }
 
 /// The error for a launch that is not in the ledger.

@@ -36,7 +36,7 @@ final class Cleanup: Sendable {
             var path = Array(template.utf8CString)
             guard mkdtemp(&path) != nil else {
                 let reason = String(cString: strerror(errno))
-                return .failure(CommandFailure(.cannotCreate, "\(place.path): no folder can be created there: \(reason)"))
+                return .failure(CommandFailure(.cannotCreate, "no folder can be created in \(place.path): \(reason)"))
             }
             let folder = URL(fileURLWithPath: String(decoding: path.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self))
             if parent == nil { state.folders.insert(folder.path) }

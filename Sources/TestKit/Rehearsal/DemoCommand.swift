@@ -52,7 +52,7 @@ struct DemoCommand: AsyncParsableCommand {
             try? await Task.sleep(for: .seconds(Self.displaySeconds))
         }
         Output.line(Output.bold("6. Everything is removed"))
-        story.claims.add("the agent and the temporary home are gone", home.finish())
+        story.claims.add("the agent and the temporary home were removed", home.finish())
         await servers.stop()
         let held = story.claims.lines.filter(\.held).count
         Output.line()

@@ -37,7 +37,7 @@ final class RehearsalControl: Sendable {
         guard let socket = LocalSocket.listen(at: folder.path + "/socket") else {
             Cleanup.shared.remove(folder)
             throw CommandFailure(
-                .cannotCreate, "\(folder.path)/socket: no socket can be created there; a path can have at most 107 bytes")
+                .cannotCreate, "the socket \(folder.path)/socket cannot be created, because a path can have at most 107 bytes")
         }
         listener = Listener(socket)
         let thread = Thread { [weak self, listener] in

@@ -27,7 +27,7 @@ extension EndToEnd {
             #expect(lines.dropFirst().allSatisfy { $0.hasPrefix("✓ ") }, "\(plain)")
             #expect(parts[1].contains("- detects whether the network is metered: no. "), "\(plain)")
             let short = try patient.home.stormy("doctor").output
-            #expect(short == "No problems found; \(lines.count - 1) checks passed (--all shows them).\n", "\(short)")
+            #expect(short == "No problems found; \(lines.count - 1) checks passed (--all shows these checks).\n", "\(short)")
         }
 
         @Test(arguments: ["doctor", "status", "why", "history", "transfers"])

@@ -9,7 +9,7 @@ import Synchronization
 /// `--fix`, the command changes nothing.
 public struct DoctorCommand: BackgroundCommand {
     public static let configuration = CommandConfiguration(
-        commandName: "doctor", abstract: "Shows what prevents this app from working, and how to fix it.",
+        commandName: "doctor", abstract: "Shows problems that prevent this app from working, and how to fix them.",
         discussion: """
             The exit code is 0 without problems, 1 with warnings, and 2 if something does not work. Passed checks and the
             capabilities of this desktop are listed with --all. Capabilities do not change the exit code.
@@ -80,7 +80,7 @@ public struct DoctorCommand: BackgroundCommand {
         let parts = [count(.failed, "problem"), count(.warning, "warning")].compactMap { $0 }
         let passed = "\(findings.count { $0.status == .ok }) checks passed"
         return (parts.isEmpty ? ["No problems found"] : parts).joined(separator: ", ") + "; \(passed)"
-            + (all ? "." : " (--all shows them).")
+            + (all ? "." : " (--all shows these checks).")
     }
 
     /// Returns the current findings. The method changes nothing.

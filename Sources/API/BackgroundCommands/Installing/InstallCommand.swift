@@ -83,7 +83,7 @@ public struct InstallCommand: BackgroundCommand {
     ) throws {
         if !isDryRun { try carryOut() }
         for case .leave(let path) in steps {
-            Output.note("\(installation.folder.appendingPathComponent(path).path) was changed since it was installed and is kept")
+            Output.note("\(installation.folder.appendingPathComponent(path).path) was changed after the installation and is kept")
         }
         let written = steps.filter { if case .write = $0 { true } else { false } }.count
         let removed = steps.filter { if case .remove = $0 { true } else { false } }.count

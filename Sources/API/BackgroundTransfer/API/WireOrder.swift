@@ -54,7 +54,7 @@ struct WireOrder: Sendable {
             throw URLError(
                 .badURL,
                 userInfo: [
-                    NSLocalizedDescriptionKey: "The header \"\(field.name)\" cannot be sent: its name or its value is not valid."
+                    NSLocalizedDescriptionKey: "The header \"\(field.name)\" cannot be sent, because its name or its value is not valid."
                 ])
         }
         let asked = request.httpMethod ?? ""
@@ -62,7 +62,9 @@ struct WireOrder: Sendable {
         guard HeaderField.isToken(method) else {
             throw URLError(
                 .badURL,
-                userInfo: [NSLocalizedDescriptionKey: "The method of the request cannot be sent: it has an invalid character."])
+                userInfo: [
+                    NSLocalizedDescriptionKey: "The method of the request cannot be sent, because the method has an invalid character."
+                ])
         }
         self.url = url.absoluteString
         body = request.httpBody

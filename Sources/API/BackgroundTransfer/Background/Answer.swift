@@ -43,7 +43,7 @@ struct Answer {
     private static func gone(_ transfer: TransferRecord, _ place: URL?) -> URLError {
         var info: [String: Any] = [
             NSLocalizedDescriptionKey:
-                "the download was complete, but the file is gone: \(place?.path ?? "the name of the file is not known")"
+                "the download was complete, but the file is missing: \(place?.path ?? "the name of the file is not known")"
         ]
         if let url = URL(string: transfer.url) { info[NSURLErrorFailingURLErrorKey] = url }
         return URLError(.fileDoesNotExist, userInfo: info)

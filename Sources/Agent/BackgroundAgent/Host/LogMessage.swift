@@ -63,7 +63,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
         case .ledgerIsNewer: "a newer version took over the ledger, so the agent exits when the running work has ended"
         case .ledgerTroubled: "the ledger cannot be used, and the agent tries again until the ledger can be used"
         case .ledgerRecovered: "the ledger can be written again"
-        case .lockLost: "the lock was removed, and another agent holds it now"
+        case .lockLost: "the lock was removed, and another agent holds the lock now"
         case .changesUnheard: "the agent cannot watch the ledger for changes, so the agent reads the ledger at intervals"
         case .changesHeard: "the agent watches the ledger for changes again"
         case .partGaveWay:

@@ -23,7 +23,9 @@ struct DownloadVerb: AsyncParsableCommand {
             """)
 
     @Argument(help: "An http or https address.") var url: String
-    @Option(name: [.customShort("o"), .long], help: "The file, replaced if it exists. Default: the name in the address.")
+    @Option(
+        name: [.customShort("o"), .long],
+        help: "The path of the downloaded file. An existing file is replaced. Default: the name in the address.")
     var output: String?
     @Flag(help: "Replace a file that exists at the end of the download.") var force = false
     @Flag(help: "Wait until the download has ended, with a progress bar.") var wait = false
@@ -86,7 +88,7 @@ struct DownloadVerb: AsyncParsableCommand {
             return Output.line("Downloading to \(file.path): transfer \(number).")
         }
         if Terminal.isTerminal(STDERR_FILENO) {
-            Output.note("Transfer \(number). It continues in the background if you interrupt this command.")
+            Output.note("Transfer \(number) continues in the background if you interrupt this command.")
         }
         let ended = try await follow(number)
         if json { try Output.json([TransferReport(ended)]) }

@@ -71,7 +71,7 @@ struct ScheduleVerb: AsyncParsableCommand {
         case .failure:
             return CommandFailure(
                 .unavailable,
-                "background-agent was not found beside stormy or in PATH: checks run only if you start it yourself")
+                "background-agent was not found next to stormy or in PATH, so checks run only if you start the agent yourself")
         case .success(let agent):
             do {
                 _ = try AutostartEntry(directories: AppRuntime.shared.directories)

@@ -28,7 +28,7 @@ struct TransfersVerb: AsyncParsableCommand {
     func validate() throws {
         switch action {
         case .clear where !ids.isEmpty:
-            throw ValidationError("clear expects no ids: it removes all ended transfers from the list")
+            throw ValidationError("clear expects no ids, because clear removes all ended transfers from the list")
         case .cancel, .pause, .resume, .retry:
             if ids.isEmpty { throw ValidationError("missing argument: give the ids of transfers, or \"all\"") }
         case .clear, nil: break
