@@ -68,7 +68,7 @@ import Testing
         try change { $0.isOnExternalPower = false }
         #expect(bench.launcher.warned == [id])
         try bench.pass(5)
-        #expect(bench.launcher.killed == [id], "and after the grace time it is killed")
+        #expect(bench.launcher.killed == [id], "the launch is killed after the grace time")
     }
 
     @Test func `low power mode does not end a running launch`() throws {
@@ -191,8 +191,8 @@ import Testing
         let newer = try DatabaseQueue(path: bench.ledger.directories.ledger.path)
         try newer.write { try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('9999: from the future')") }
         try bench.pass(10)
-        #expect(bench.launcher.started == [id], "nothing new begins")
-        #expect(!bench.host.hasFinished, "what runs is let finish")
+        #expect(bench.launcher.started == [id], "the agent starts no new launch")
+        #expect(!bench.host.hasFinished, "the agent waits for the running launch")
         try bench.end(id, .completed)
         #expect(bench.host.hasFinished)
         #expect(bench.launcher.warned.isEmpty)

@@ -42,7 +42,7 @@ import Testing
         #expect(notices.map(\.notice.title) == ["Export"])
         #expect(notices.first?.notice.body == "12 photos")
         #expect(notices.first?.notice.actions.map(\.key) == ["cancel"])
-        #expect(notices.first?.notice.percent == nil, "nobody knows yet")
+        #expect(notices.first?.notice.percent == nil, "the app has not reported a percentage yet")
     }
 
     @Test func `progress is shown at most once a second`() throws {

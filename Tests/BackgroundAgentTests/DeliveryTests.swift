@@ -17,13 +17,13 @@ import TransferMachines
         let ids = try ["a", "b", "c"].map { try bench.download($0) }
         try bench.turn()
         try bench.answer(ids[0])
-        #expect(bench.launcher.started.isEmpty, "others may finish within the window")
+        #expect(bench.launcher.started.isEmpty, "the agent waits, because other downloads may finish soon")
         try bench.pass(2)
         try bench.answer(ids[1])
         try bench.pass(2.9)
         #expect(bench.launcher.started.isEmpty)
         try bench.pass(0.1)
-        #expect(bench.launcher.started.count == 1, "the stalled third holds back none")
+        #expect(bench.launcher.started.count == 1, "the stalled third download does not delay the delivery")
         #expect(try bench.ledger.read { try $0.undeliveredEvents() }.count == 2)
     }
 
@@ -256,8 +256,8 @@ import TransferMachines
             _ = try $0.claimEvents(session: "isStormy", process: opened, isAlive: { _ in false })
         }
         try bench.end(first, .completed)
-        #expect(try undelivered == 3 && bench.live().isEmpty, "it is attached")
-        // The opened process ends without delivering any event. The next launch delivers the events.
+        #expect(try undelivered == 3 && bench.live().isEmpty, "a running process has claimed the events")
+        // The opened process ends and has not delivered any event. The next launch delivers the events.
         try bench.hear(.processEnded(opened))
         try bench.pass(60)
         let second = try bench.onlyLive()

@@ -212,7 +212,7 @@ import Testing
         #expect(bench.launcher.killed == [id])
         try bench.end(id, nil, .signalled(9))
         #expect(try bench.launch(id).outcome == .killed)
-        #expect(try bench.request()?.failures == 1, "not finishing earns a delay")
+        #expect(try bench.request()?.failures == 1, "a killed launch counts as a failure")
         #expect(try bench.request()?.backoffUntil != nil)
     }
 
@@ -313,12 +313,12 @@ import Testing
         #expect(bench.launcher.killed.isEmpty)
         try bench.pass(0.2)
         #expect(bench.launcher.killed == [id])
-        #expect(!bench.host.hasFinished, "it is not gone yet")
+        #expect(!bench.host.hasFinished, "the process of the launch has not ended yet")
         try bench.pass(60)
-        #expect(bench.launcher.started == [id], "nothing new is begun")
+        #expect(bench.launcher.started == [id], "the agent starts no new launch")
         try bench.end(id, nil, .signalled(9))
         #expect(bench.host.hasFinished)
-        #expect(try bench.request("b") != nil, "what is queued stays")
+        #expect(try bench.request("b") != nil, "the queued request is kept")
     }
 
     /// A logout ends the agent and its launches, but the requests stay in the ledger. The command `quit` also removes the requests.

@@ -49,9 +49,9 @@ import Testing
         #expect(try record().state == .delivered)
         #expect(try record().serverID == 7)
         try add(category: "storm", once: true)
-        #expect(bench.presenter.shown.count == 1, "equal content is told already")
+        #expect(bench.presenter.shown.count == 1, "equal content does not alert again")
         try add(category: "storm")
-        #expect(bench.presenter.shown.count == 2, "added again, it alerts again")
+        #expect(bench.presenter.shown.count == 2, "a notification that is added again alerts again")
     }
 
     @Test(arguments: [(0, NoticeUrgency.low, false), (1, .normal, false), (2, .normal, true), (3, .critical, true)])
@@ -172,7 +172,7 @@ import Testing
         #expect(bench.presenter.shown.count == 1)
         try bench.hear(.presenter(.serverAnswers))
         try bench.pass(29)
-        #expect(bench.presenter.shown.count == 1, "the late answer may come")
+        #expect(bench.presenter.shown.count == 1, "the late response of the server may still come")
         try bench.pass(2)
         #expect(bench.presenter.shown.count == 2)
         try presented()
@@ -197,11 +197,11 @@ import Testing
         #expect(try record().serverID == 1)
         try bench.startAgent()
         try bench.hear(.presenter(.serverIs("two")))
-        #expect(try record().state == .delivered, "the same server still has it")
+        #expect(try record().state == .delivered, "the same server still shows the notification")
         try bench.hear(.presenter(.serverIs("three")))
-        #expect(bench.presenter.shown.count == 1, "it went with its server, and the next one shows it")
+        #expect(bench.presenter.shown.count == 1, "the next server shows the notification, because the earlier server ended")
         #expect(bench.presenter.shown.last?.replacing == nil)
-        #expect(bench.presenter.shown.last?.notice.isQuiet == true, "the person knows it")
+        #expect(bench.presenter.shown.last?.notice.isQuiet == true, "the user has already seen the notification")
         try presented(5)
         #expect(try record().serverID == 5)
         try add("Storm again")
@@ -421,7 +421,7 @@ import Testing
         try bench.hear(.presenter(.closed(identifier: "n", serverID: 7, .dismissed)))
         #expect(try record().state == .closed)
         try bench.pass(Lifetime.linger)
-        #expect(bench.host.hasFinished, "nothing is left to own")
+        #expect(bench.host.hasFinished, "the agent owns no notification any more")
     }
 
     /// If a notification was on the screen, the next server shows it again without an alert. If the user closed a notification,
@@ -435,7 +435,7 @@ import Testing
         try bench.hear(.presenter(.failed(identifier: "n", gone)))
         let tries = bench.presenter.shown.count
         try bench.pass(3_600)
-        #expect(bench.presenter.shown.count == tries, "it is not asked for again and again")
+        #expect(bench.presenter.shown.count == tries, "the agent does not try again and again")
         #expect(try record().life.isStillShown && !bench.host.hasFinished)
         try bench.hear(.presenter(.serverAppeared))
         #expect(bench.presenter.shown.last?.notice.isQuiet == true)

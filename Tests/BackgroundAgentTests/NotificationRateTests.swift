@@ -10,7 +10,7 @@ import Testing
         let row = (0...10).map { rate.isTooHigh(afterRingAt: Double($0) * 0.05) }
         #expect(row == Array(repeating: false, count: 10) + [true])
         let next = rate.isTooHigh(afterRingAt: 0.7)
-        #expect(!next, "after a silence a row begins anew")
+        #expect(!next, "after a pause the count begins again")
     }
 
     /// Change notifications that arrive while the descriptor is ignored count as part of the series.

@@ -131,7 +131,7 @@ import TransferMachines
         let rest = [tag, HeaderField("Content-Range", "bytes 5-9/10"), HeaderField("Content-Length", "5")]
         try cut(id, "later", rest, status: 206, losing: false)
         #expect(try bench.spooled(id) == "sunnylater")
-        #expect(try files() == [try #require(try bench.transfer(id).file)], "nothing is left of the other")
+        #expect(try files() == [try #require(try bench.transfer(id).file)], "the other partial file was removed")
     }
 
     @Test func `a new version replaces the old part`() throws {
@@ -225,7 +225,7 @@ import TransferMachines
         let attempt = try bench.attempt(id)
         let rest = [tag, HeaderField("Content-Range", "bytes 5-9/10"), HeaderField("Content-Length", "5")]
         let head = ResponseHead(status: 206, headers: rest, url: attempt.request.url)
-        #expect(!attempt.sink.receive(head: head), "nothing may be added to what is not there")
+        #expect(!attempt.sink.receive(head: head), "no bytes may be added to a missing file")
         try bench.hear(
             .transport(.ended(attempt.id, WireEnd(head: head, failure: .stoppedByOwner, bytesSent: 0, bytesReceived: 0))))
         #expect(try bench.transfer(id).state != .completed)

@@ -23,7 +23,7 @@ import TransferMachines
         try bench.pass(20)
         try bench.startAgent()
         #expect(bench.launcher.adopted == [id])
-        #expect(bench.launcher.started == [id], "not launched beside it")
+        #expect(bench.launcher.started == [id], "the request is not launched a second time")
         try bench.pass(10)
         #expect(bench.launcher.warned == [id], "the budget runs from the launch's start")
         try bench.end(id, .expired)
@@ -214,7 +214,7 @@ import TransferMachines
         #expect(bench.presenter.shown.count == 1, "the new agent's presenter, once")
         try bench.hear(.presenter(.presented(identifier: "n", serverID: 9)))
         try bench.startAgent()
-        #expect(bench.presenter.shown.isEmpty, "what is on the screen is not shown again")
+        #expect(bench.presenter.shown.isEmpty, "a notification on the screen is not shown again")
     }
 
     @Test func `a new agent detects that a waiting process has ended`() throws {

@@ -394,7 +394,7 @@ import TransferMachines
         let (first, second) = (try meetsAPortal(), try meetsAPortal())
         #expect(try isShown())
         for id in [first, second] {
-            #expect(try isShown(), "one waits still")
+            #expect(try isShown(), "the other transfer still waits")
             try bench.change(id) {
                 _ = what == "held" ? $0.handle(.suspended) : $0.handle(.ended(.cancelled, nil, now: bench.now))
             }

@@ -44,9 +44,9 @@ import Testing
             try presented()
             #expect(try record().state == .delivered && record().willBeShown)
         }
-        #expect(bench.presenter.shown.last?.replacing == 7, "in the place of the last")
-        #expect(bench.presenter.shown.last?.notice.isQuiet == false, "and it alerts")
-        // If a notification was closed or removed from the screen, it is shown again at its next time.
+        #expect(bench.presenter.shown.last?.replacing == 7, "the notification replaces the last notification")
+        #expect(bench.presenter.shown.last?.notice.isQuiet == false, "the notification alerts")
+        // A notification that was closed or removed from the screen is shown again at its next time.
         try bench.hear(.presenter(.closed(identifier: "n", serverID: 7, .dismissed)))
         try bench.pass(3_600)
         #expect(showings == 4)

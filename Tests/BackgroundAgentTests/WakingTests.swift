@@ -25,7 +25,7 @@ import Testing
     /// Suspends the machine until an instant.
     private func sleepUntil(_ instant: Date) throws {
         try bench.hear(.sleepEvent(.falling))
-        #expect(!sleep.isDelayed, "a sleep waits for the agent no longer than it has to")
+        #expect(!sleep.isDelayed, "the agent does not delay the sleep longer than necessary")
         try bench.suspend(instant.timeIntervalSince(bench.now))
     }
 

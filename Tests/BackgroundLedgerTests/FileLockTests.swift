@@ -19,7 +19,7 @@ import Testing
             let lock = try #require(try Holder.acquire(url))
             #expect(FileLock.isHeld(url))
             #expect(try Holder.acquire(url) == nil)
-            #expect(FileLock.isHeld(url), "asking and trying took nothing")
+            #expect(FileLock.isHeld(url), "the failed attempt did not change the lock")
             withExtendedLifetime(lock) {}
         }
         #expect(isFree())

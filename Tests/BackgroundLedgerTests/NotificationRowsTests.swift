@@ -65,7 +65,7 @@ import Testing
             let later = NoticeSchedule(.interval(3_600, repeats: false), now: now, zone: .gmt)
             try transaction.addNotification("n", words, dueAt: nil, schedule: later, now: now)
             try transaction.applyPresentation("n", revision: 1, [], now: now, zone: .gmt)
-            #expect(try transaction.notification("n")?.life.isWaiting == true, "another's answer")
+            #expect(try transaction.notification("n")?.life.isWaiting == true, "the presentation was for an earlier revision")
         }
     }
 
@@ -98,9 +98,9 @@ import Testing
             func held(_ due: Date) throws -> NotificationRecord? {
                 try transaction.holdNotification("n", dueAt: due, now: due - 0.5)
             }
-            #expect(try held(start + 61) == nil, "nothing comes then")
+            #expect(try held(start + 61) == nil, "no notification is due at that time")
             #expect(try held(start + 60)?.isHeld(now: start + 60) == true)
-            #expect(try held(start + 60) == nil, "somebody asks already")
+            #expect(try held(start + 60) == nil, "another process already decides")
             try transaction.applyPresentation("n", revision: 1, [.list], now: start + 60, zone: .gmt)
             var record = try #require(try transaction.notification("n"))
             #expect(record.life.isWaiting && record.shownContent.interruptionLevel == 0)

@@ -26,7 +26,7 @@ import Testing
             try $0.fail("a", until: now + 60)
             try $0.save(second)
         }
-        #expect(try ledger.read { try $0.requests() } == [second], "nothing of the replaced one is left")
+        #expect(try ledger.read { try $0.requests() } == [second], "no value of the replaced request is left")
     }
 
     @Test func `the count of pending requests excludes the given identifier`() throws {

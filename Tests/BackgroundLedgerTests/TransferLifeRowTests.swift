@@ -119,7 +119,7 @@ import TransferMachines
             return try transaction.insert(upload).id!
         }
         ledger.checkpointLog()
-        #expect(try isOnDisk(test), "it is needed")
+        #expect(try isOnDisk(test), "the queued upload needs the credentials")
         try ledger.write { transaction in
             try transaction.handle(.cancelled(message: nil, now: now), transfer: id, now: now)
             // The agent removes the secrets after it has asked the server to delete the uploaded bytes.
@@ -147,7 +147,7 @@ import TransferMachines
             return try transaction.insert(download).id!
         }
         try ledger.write { try $0.handle(.ended(.completed, nil, now: now), transfer: id, now: now) }
-        #expect(try ledger.read { try $0.transfer(id)?.url } == address, "the app has not seen the end")
+        #expect(try ledger.read { try $0.transfer(id)?.url } == address, "the app has not received the end of the download")
         try ledger.write { transaction in
             for event in try transaction.undeliveredEvents() { try transaction.eventWasDelivered(event.id!, now: now) }
             for var row in try transaction.collectableTransfers(now: now) {

@@ -289,7 +289,7 @@ import Testing
         #expect(dropped.contains("transfer-1"))
         #expect(try ledger.read { try $0.transfers() }.count == 2_002)
         #expect(try ledger.write { try $0.pruneTransfers(now: later) }.isEmpty)
-        #expect(try ledger.read { try $0.spoolFiles() }.count == 3 * 2_003, "whole, and either part")
+        #expect(try ledger.read { try $0.spoolFiles() }.count == 3 * 2_003, "the complete file and both partial files")
     }
 
     /// If a process dies while it calls its delegate, the delivery is not certain.

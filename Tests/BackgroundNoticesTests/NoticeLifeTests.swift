@@ -18,7 +18,7 @@ import Testing
         #expect((notice.phase, notice.serverID, notice.deliveredAt) == (.delivered, 7, now))
         #expect(notice.wasReported)
         _ = notice.handle(.closed(serverID: 3, now: now))
-        #expect(notice.phase == .delivered, "that was another's")
+        #expect(notice.phase == .delivered, "the number belongs to another notification")
         _ = notice.handle(.closed(serverID: 7, now: now))
         #expect((notice.phase, notice.serverID, notice.endedAt) == (.closed, nil, now))
     }
@@ -142,7 +142,7 @@ import Testing
         #expect(closed.phase == .closed)
         var other = life(.presenting)
         _ = other.handle(.serverLost(isAnswerOpen: false))
-        #expect(other.phase == .presenting, "its answer may still come")
+        #expect(other.phase == .presenting, "the response of the server may still come")
         _ = other.handle(.serverLost(isAnswerOpen: true))
         #expect(other.phase == .pending)
     }
@@ -164,7 +164,7 @@ import Testing
     @Test func `a pressed notification leaves the screen`() {
         var notice = life(.delivered, 7)
         #expect(notice.handle(.pressed(serverID: 3, now: now)) == [])
-        #expect(notice.phase == .delivered, "that was another's")
+        #expect(notice.phase == .delivered, "the number belongs to another notification")
         #expect(notice.handle(.pressed(serverID: 7, now: now)) == [.withdraw(serverID: 7)])
         #expect((notice.phase, notice.serverID, notice.endedAt) == (.closed, nil, now))
         #expect(notice.handle(.pressed(serverID: 7, now: now)) == [])
@@ -346,7 +346,7 @@ import Testing
     @Test func `an expired notification is unanswered and not shown again`() {
         var notice = delivered()
         _ = notice.handle(.expired(serverID: 3, now: now))
-        #expect(notice.phase == .delivered, "that was another's")
+        #expect(notice.phase == .delivered, "the number belongs to another notification")
         _ = notice.handle(.expired(serverID: 7, now: now))
         #expect(notice.phase == .expired && notice.isUnanswered && !notice.isStillShown && notice.wasReported)
         _ = notice.handle(.serverLost(isAnswerOpen: false))

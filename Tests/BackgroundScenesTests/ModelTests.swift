@@ -56,9 +56,9 @@ extension OneEnvironment {
             #expect(app.told == "0 0 false byDate /")
             await app.refresh()
             #expect(app.told == "1 1 true byTitle /tmp")
-            #expect(Reader().told == "0 0 true byTitle /tmp", "what is in the defaults is there for the next")
+            #expect(Reader().told == "0 0 true byTitle /tmp", "the next model reads the stored defaults")
             observation.enter(.inactive)
-            #expect(app.told.hasPrefix("2 "), "a scene reads the model that another was given")
+            #expect(app.told.hasPrefix("2 "), "a scene reads the model of another scene")
         }
     }
 }

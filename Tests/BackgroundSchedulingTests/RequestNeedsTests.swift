@@ -61,8 +61,8 @@ import Testing
     @Test func `after a sleep a refresh waits for the network for a limited time`() throws {
         let world = PlanningWorld(conditions: conditions(network: false), resumedAt: now - 10)
         #expect(!isDue(request(), world))
-        #expect(request().nextAttempt(in: world, now: now) == now + 20, "but not for ever")
-        #expect(isDue(request(.processing), world), "it did not ask for a network")
+        #expect(request().nextAttempt(in: world, now: now) == now + 20, "the wait for a network ends")
+        #expect(isDue(request(.processing), world), "the request does not require a network")
         let back = PlanningWorld(conditions: conditions(), resumedAt: now - 10)
         #expect(isDue(request(), back))
     }
@@ -105,8 +105,8 @@ import Testing
         #expect(cause(asked, network: -50, power: -20) == .power)
         #expect(cause(asked, resumed: -1, agent: -500) == .resumed)
         #expect(cause(asked, agent: -1) == .agentStarted)
-        #expect(cause(asked, network: 5) == .time, "what lies ahead woke nobody")
-        #expect(cause(free, network: -50) == .time, "it did not ask for it")
+        #expect(cause(asked, network: 5) == .time, "a future event is not the cause")
+        #expect(cause(free, network: -50) == .time, "the request does not require a network")
     }
 }
 

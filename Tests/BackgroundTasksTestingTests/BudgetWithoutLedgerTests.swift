@@ -34,9 +34,9 @@ import Testing
         machine.troubleLedger(nil)
         try machine.pass(60)
         let ended = try #require(try launch())
-        #expect(ended.stopReason == .expired, "the row says it once it can")
+        #expect(ended.stopReason == .expired, "the reason is stored as soon as the ledger can be written")
         #expect(ended.outcome == .killed)
-        #expect(try machine.ledger.read { try $0.launch(2)?.generation } == 2, "and it is made up for")
+        #expect(try machine.ledger.read { try $0.launch(2)?.generation } == 2, "the launch is repeated")
     }
 
     @Test func `a result that is written after the warning counts`() throws {

@@ -190,7 +190,7 @@ import UserNotifications
             }
             center().removePendingNotificationRequests(withIdentifiers: ["noon"])
             #expect(await center().pendingNotificationRequests().isEmpty)
-            #expect(driver.notifications.shown.count == 1, "what stands there stays")
+            #expect(driver.notifications.shown.count == 1, "the shown notification stays on the screen")
             try await driver.advance(by: .seconds(3 * 86_400))
             #expect(driver.notifications.history.count == 3)
         }

@@ -18,7 +18,7 @@ import Testing
     @Test func `a gate closes when the last delivery leaves, and admits no new deliveries`() {
         #expect(gate.enter() && gate.enter())
         close()
-        #expect(!gate.enter(), "whoever leaves waits for nobody new")
+        #expect(!gate.enter(), "a closed gate admits no new delivery")
         gate.leave()
         #expect(count == 0)
         gate.leave()

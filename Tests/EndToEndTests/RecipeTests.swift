@@ -61,13 +61,13 @@ extension EndToEnd {
             _ = try await server.waitForRequest { $0.path == "/block/3" }
             try simulate("expire", home)
             #expect(try outcome(home).outcome == .expired)
-            #expect(try height(home) == "3", "what came is kept")
+            #expect(try height(home) == "3", "the received bytes are kept")
             server.openGate("block")
             server.route("GET", "/block/3", .status(200, body: "block 3"))
             try simulate("launch", home)
             #expect(try outcome(home, count: 2).outcome == .completed)
             #expect(try height(home) == "5")
-            #expect(server.requests(matching: "/block/0").count == 1, "and not fetched twice")
+            #expect(server.requests(matching: "/block/0").count == 1, "the bytes are not fetched twice")
         }
 
         @Test func `the Zashi sync does not run on a metered network`() throws {

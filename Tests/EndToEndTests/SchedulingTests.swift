@@ -547,7 +547,7 @@ extension EndToEnd {
                 FileWatch.wait(app.home.directories.agentLog.path) { $0.contains(text) } != nil
             }
             #expect(waitForLog("exits when the running work has ended"))
-            #expect(!app.home.log.contains("the agent exited, because"), "what runs is let finish")
+            #expect(!app.home.log.contains("the agent exited, because"), "the agent waits for the running launch")
             kill(handler, SIGTERM)
             #expect(waitForLog("the agent exited, because a newer version took over the ledger"))
             // The agent starts the program at its path. This is the same version again, which then reports that it is too old.

@@ -49,7 +49,7 @@ import Testing
         #expect(try take([], at: 3, data: 1) == 1 && standing == 1)
         #expect(try take([warning("b")], at: 3.5, data: 1) == 1 && standing == 2, "a new warning counts at once")
         #expect(try take([], at: 4, data: 3.9) == 0 && standing == 0)
-        #expect(try take([warning()], at: 5, data: 3) == 0 && standing == 0, "old data brings nothing back")
+        #expect(try take([warning()], at: 5, data: 3) == 0 && standing == 0, "old data does not restore a warning")
     }
 
     @Test func `a response without a time ends warnings as before`() throws {

@@ -132,7 +132,7 @@ import TransferMachines
         try keep("oldest", updated: "x", checkedAt: noon - 26 * 3600)
         try keep("ahead", updated: "x", checkedAt: noon + 3600)
         let links = ["new", "old", "ahead", "oldest", "new", "unknown"].map { FeedLink(address: $0, updated: "x") }
-        #expect(try due(links) == ["oldest", "old", "ahead"], "the one that was requested first")
+        #expect(try due(links) == ["oldest", "old", "ahead"], "the oldest request comes first")
         let known = try store.knownDocuments(links, changedAt: noon, now: noon)
         #expect(known.addresses == ["new", "old", "ahead", "oldest"])
         #expect(try store.document("old")?.validator == Self.tag)

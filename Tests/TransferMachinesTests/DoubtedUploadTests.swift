@@ -31,7 +31,7 @@ import Testing
         #expect(talk.outcome == .continue)
         talk.hear(200, Self.page)
         #expect(talk.suspects && talk.lines.last == "GET http://h/t1")
-        #expect(talk.requests.last?.headers.isEmpty == true, "what opens the server's door is not for whoever answers")
+        #expect(talk.requests.last?.headers.isEmpty == true, "no credentials are sent to an unknown server")
         talk.hear(302, Self.elsewhere)
         #expect(talk.suspects && talk.lines.count == 3)
         talk.hear(404)

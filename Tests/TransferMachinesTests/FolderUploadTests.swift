@@ -421,7 +421,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
             talk.hear(200, comparison: .same)
         } else {
             talk.hear(200, page)
-            #expect(talk.suspects, "no word about the rename")
+            #expect(talk.suspects, "the response does not confirm the rename")
             talk.hear(404)
             talk.hear(200, ["Content-Length": "10"])
             talk.hear(200, comparison: .same)

@@ -72,7 +72,7 @@ import Testing
             machine.received(said("8", "http://h/p/1"))
                 == UploadMemory(step: .ask, place: "https://h/p/1", creations: 1, version: 8)
         )
-        #expect(machine.received(said("8", "/p/2")) == nil, "there is one place")
+        #expect(machine.received(said("8", "/p/2")) == nil, "the upload already has an address")
     }
 
     @Test func `the offset of the server decides where the upload continues`() {
