@@ -127,13 +127,13 @@ private enum AttachmentFile {
 
     /// Returns the first bytes and the size of the file. The method does not open a pipe or a device.
     static func readHead(at url: URL) throws -> (head: [UInt8], size: Int64) {
-        guard url.isFileURL else { throw UNError(.attachmentInvalidURL, "\(url): is not the URL of a file") }
+        guard url.isFileURL else { throw UNError(.attachmentInvalidURL, "\(url) is not the URL of a file") }
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: url.resolvingSymlinksInPath().path) else {
             throw UNError(.attachmentInvalidURL, "\(url.path): no such file")
         }
         guard attributes[.type] as? FileAttributeType == .typeRegular,
             let file = try? FileHandle(forReadingFrom: url), let head = try? file.read(upToCount: 16) ?? Data()
-        else { throw UNError(.attachmentInvalidURL, "\(url.path): cannot be read") }
+        else { throw UNError(.attachmentInvalidURL, "\(url.path) cannot be read") }
         return (Array(head), (attributes[.size] as? NSNumber)?.int64Value ?? 0)
     }
 }

@@ -277,7 +277,7 @@ extension FolderUpload {
         case 400 where changeDestination():
             state = .queryingTemporary(index, wasRefused: false)
             return pauses.retry(head)
-        case 405, 501: return .fail(head, -1011, "The server cannot rename files (MOVE): use a plain PUT upload.")
+        case 405, 501: return .fail(head, -1011, "The server cannot rename files (MOVE). Use a plain PUT upload.")
         case 412, 404, 410:
             // If a proxy sent the MOVE twice, the server may respond to the second MOVE with 412.
             if head.status != 412 { doubt.open() }

@@ -175,7 +175,8 @@ struct ImmichUpload: UploadProtocol {
     /// A success without an id comes from another system, usually from a captive portal.
     private func afterNoWord(_ head: ResponseHead) -> UploadOutcome {
         guard asset == nil else { return finish() }
-        return .fail(head, -1011, "The server reported success, but not as Immich does: the response has no id of the photo.")
+        return .fail(
+                head, -1011, "The server reported success, but not as Immich does, because the response has no id of the photo.")
     }
 
     private mutating func begin() -> UploadOutcome {

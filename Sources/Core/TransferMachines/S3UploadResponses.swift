@@ -52,7 +52,7 @@ extension S3Upload {
             afterRefusedCondition()
             return .continue
         case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AuthorizationHeaderMalformed":
-            return .fail(head, -1013, "Not permitted: the server requires other credentials (\(error?.code ?? "")).")
+            return .fail(head, -1013, "Not permitted, because the server requires other credentials (\(error?.code ?? "")).")
         case "NoSuchBucket": return .fail(head, -1100, "The bucket does not exist on the server.")
         case "EntityTooLarge": return .fail(head, -1103, "The file is too large for the server.")
         default:

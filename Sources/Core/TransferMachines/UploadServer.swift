@@ -118,7 +118,7 @@ struct UploadAdvice: Sendable {
             return "\(verb) \(opener.settings) in \(server.settings), then retry the upload."
         case (403, _):
             return isPresigned
-                ? "The address may have expired: write a new address as url in \(server.settings)."
+                ? "The address may have expired. Write a new address as url in \(server.settings)."
                 : "Allow uploads for this user on the server, then retry the upload. Or correct url in \(server.settings), then upload the file again."
         case (404, _), (409, _), (410, _), (_, -1100):
             return opener == .accessKey

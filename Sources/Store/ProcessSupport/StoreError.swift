@@ -90,7 +90,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         case .diskFull(let path):
             "no space is left for \(path) on its disk, or in the quota of its owner"
         case .replaced(let path):
-            "\(path) or a file of the same database was removed or replaced while this program used it: start the program again"
+            "\(path) or a file of the same database was removed or replaced while this program used it. Start the program again"
         case .unsaved(let path):
             """
             a file beside \(path) was removed while \(LockHolder.find(lock: Self.folder(of: path))?.description ?? "the agent") used it, \

@@ -41,9 +41,10 @@ package struct Snapshot: Sendable {
             switch self {
             case .missing(let path): "\(path): no such file"
             case .unreadable(let path, let reason): "\(path): cannot be read: \(reason)"
-            case .notAFile(let path): "\(path): is a folder or a device, not a file"
+            case .notAFile(let path): "\(path) is a folder or a device, not a file"
             case .empty(let path): "\(path): is empty"
-            case .changedWhileRead(let path): "\(path): changed while it was being copied; try again when it is complete"
+            case .changedWhileRead(let path):
+            "\(path): the file changed while it was being copied. Try again when the file is complete"
             case .noSpace(let path): "no space left in \(path)"
             case .cannotWrite(let path, let reason): "\(path): cannot be written: \(reason)"
             }

@@ -84,7 +84,7 @@ struct RehearseCommand: AsyncParsableCommand {
             let found = Scenario.all.filter { $0.name == wanted }
             let chosen = found.isEmpty ? Scenario.all.filter { $0.name.hasPrefix(wanted) } : found
             guard !chosen.isEmpty else {
-                throw CommandFailure(.notFound, "\(wanted): no such scenario; `stormy rehearse --list` lists the scenarios")
+                throw CommandFailure(.notFound, "no scenario is named \(wanted). `stormy rehearse --list` lists the scenarios")
             }
             return chosen.filter { names.insert($0.name).inserted }
         }

@@ -12,7 +12,7 @@ struct ServedScript {
     init(path: String, json: Bool) throws {
         let file = URL(exactPath: path)
         guard let text = try? String(contentsOf: file, encoding: .utf8) else {
-            throw CommandFailure(.notFound, "\(path): cannot be read as text")
+            throw CommandFailure(.notFound, "\(path) cannot be read as text")
         }
         do throws(ScriptFile.Failure) {
             script = try ScriptFile(parsing: text, folder: file.deletingLastPathComponent())

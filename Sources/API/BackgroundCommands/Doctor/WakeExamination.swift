@@ -65,7 +65,7 @@ struct WakeExamination {
         let path = ShellWord.quoted(units.wakeDropIn.path)
         return DoctorFinding(
             Self.check, .failed,
-            "\(units.name(.service)) requests CAP_WAKE_ALARM, which the user manager does not have: the unit does not start",
+            "\(units.name(.service)) requests CAP_WAKE_ALARM, which the user manager does not have, so the unit does not start",
             fix: .init(
                 "rm \(path) && systemctl --user daemon-reload && systemctl --user restart \(units.name(.service))", isSafe: true))
     }

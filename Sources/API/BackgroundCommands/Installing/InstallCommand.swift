@@ -134,7 +134,7 @@ public struct UninstallCommand: BackgroundCommand {
         let steps = try installation.plan([])
         if steps.isEmpty, let shared = InstallCommand.folderBesideProgram() {
             return Output.line(
-                "There is nothing to remove. The files in \(shared) belong to the package: remove the package or run `make uninstall`."
+                "There is nothing to remove. The files in \(shared) belong to the package. Remove the package or run `make uninstall`."
             )
         }
         try InstallCommand.report(steps, in: installation, isDryRun: dryRun) { try installation.carryOut(steps, []) }

@@ -208,7 +208,7 @@ struct CheckVerb: AsyncParsableCommand {
         let unreadable = outcome.forecast?.unreadable ?? []
         for value in unreadable {
             sentences.append(
-                "This forecast has \(value.words) that cannot be read: the unit is unknown, or the value is impossible.")
+                "This forecast has \(value.words) that cannot be read, because the unit is unknown or the value is impossible.")
         }
         if let hours = outcome.forecast?.hours, !hours.isEmpty, hours.allSatisfy({ $0.gustsKMH == nil }),
             !unreadable.contains(.gusts)

@@ -63,7 +63,7 @@ struct DownloadVerb: AsyncParsableCommand {
         try StormyTool.configure()
         guard let address = URL(string: url), let scheme = address.scheme?.lowercased(), ["http", "https"].contains(scheme),
             address.host?.isEmpty == false
-        else { throw CommandFailure(.badData, "\(url): not an http or https address") }
+        else { throw CommandFailure(.badData, "\(url) is not an http or https address") }
         if let port = address.port, !(1...65_535).contains(port) {
             throw CommandFailure(.badData, "\(url): the port is not a number from 1 to 65535")
         }

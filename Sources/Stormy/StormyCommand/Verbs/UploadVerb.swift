@@ -48,7 +48,7 @@ struct UploadVerb: AsyncParsableCommand {
     @Flag(help: "Print JSON.") var json = false
 
     func validate() throws {
-        if files.isEmpty, !verify, !choose { throw ValidationError("missing argument: photos to upload") }
+        if files.isEmpty, !verify, !choose { throw ValidationError("missing argument: give the photos to upload") }
         if verify, wait || storm != nil || recursive || keepLocation || removeLocation || choose || again || when != .now {
             throw ValidationError("--verify can be used with files, --to and --json only")
         }
