@@ -69,6 +69,10 @@ struct ArchitectureChecker {
         }
         findings += report(
             source, ["standardError.write(Data", "standardOutput.write(Data"], "ends the process if it cannot be written")
+        // These fake servers of tests do not import ProcessSupport.
+        if source.target != "ServerScripts" {
+            findings += report(source, ["UUID" + "()"], "is zeros if too many files are open; use UUID.random()")
+        }
         if house.agentSide.contains(source.target) {
             findings += report(
                 source, ["Task." + "sleep", ".global()", "Task {", "Task.detached", "DispatchQueue.main"],

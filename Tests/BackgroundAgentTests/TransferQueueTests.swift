@@ -493,7 +493,8 @@ import TransferMachines
         #expect(bench.now.timeIntervalSince(began) == 7_200)
         let ended = try bench.transfer(id)
         #expect(ended.state == .failed && ended.errorCode == URLError.Code.timedOut.rawValue)
-        #expect(ended.errorMessage?.hasPrefix("The transfer was not complete within 7200 s") == true, "\(ended.errorMessage ?? "")")
+        #expect(
+            ended.errorMessage?.hasPrefix("The transfer was not complete within 7200 s") == true, "\(ended.errorMessage ?? "")")
         // A retry by the user restarts the patience.
         try bench.change(id) { _ = $0.handle(.retried(now: bench.now)) }
         try bench.turn()

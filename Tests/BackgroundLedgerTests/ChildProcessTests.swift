@@ -49,6 +49,12 @@ import Testing
         #expect(throws: ChildProcess.Failure.self) { try missing.run(within: 300, outputLimit: 1) }
     }
 
+    @Test func `a random UUID has version 4 and is different each time`() {
+        let all = (0..<1_000).map { _ in UUID.random().uuidString }
+        #expect(Set(all).count == all.count)
+        #expect(all.allSatisfy { $0.dropFirst(14).first == "4" && "89AB".contains($0.dropFirst(19).first!) })
+    }
+
     @Test func `ThisProcess has the arguments of the process`() {
         #expect(ThisProcess.arguments == CommandLine.arguments && !ThisProcess.arguments.isEmpty)
     }

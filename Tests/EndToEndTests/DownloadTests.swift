@@ -421,7 +421,8 @@ extension EndToEnd {
                 """
             let result = try Child.run("unshare", Namespaces.withOwnMounts(script), environment: home.environment)
             #expect(
-                result.output.contains("was removed to free space for the ledger, and the bytes will be fetched again file=.large."),
+                result.output.contains(
+                    "was removed to free space for the ledger, and the bytes will be fetched again file=.large."),
                 "\(result)")
             #expect(result.output.contains("/.small.") && !result.output.contains("/.large."), "\(result)")
         }

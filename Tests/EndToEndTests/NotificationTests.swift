@@ -58,7 +58,9 @@ extension EndToEnd {
             try home.killAgent()
             #expect(try displayed() == "1", "dunst keeps the notification of a sender that ended")
             try home.stormy("status")
-            #expect(desktop.listenForShownAgain(), "the agent shows the notification again, because dunst reports presses only to the sender")
+            #expect(
+                desktop.listenForShownAgain(),
+                "the agent shows the notification again, because dunst reports presses only to the sender")
             try home.wait("there again") { try $0.notification("storm-1").flatMap { $0.state == .delivered ? $0 : nil } }
             #expect(desktop.titles.count == 1)
             #expect(try displayed() == "1")
@@ -190,12 +192,15 @@ extension EndToEnd {
             let first = try atTerminal("place list")
             #expect(first.contains("stormy: a notification was not shown yet: Storm expected in Here: "), "\(first)")
             #expect(first.contains("`stormy status` lists these notifications."))
-            #expect(try !bare.stormy("place", "list").errors.contains("not shown yet"), "without a terminal the command prints no reminder")
+            #expect(
+                try !bare.stormy("place", "list").errors.contains("not shown yet"),
+                "without a terminal the command prints no reminder")
             #expect(try bare.stormy("status").output.contains("Not shown   Storm expected in Here: "))
             #expect(try atTerminal("place list").contains("not shown yet"), "the user has not read the list yet")
             #expect(try atTerminal("status").contains("Not shown   Storm expected in Here: "))
             #expect(try !atTerminal("place list").contains("not shown yet"))
-            #expect(try atTerminal("status").contains("Not shown   Storm expected in Here: "), "status still lists the notification")
+            #expect(
+                try atTerminal("status").contains("Not shown   Storm expected in Here: "), "status still lists the notification")
         }
 
         /// Some notifications are shown one by one, and all others in one summary.

@@ -38,7 +38,9 @@ extension EndToEnd {
                 #expect(result.status == 0, "\(result)")
             }
             #expect(lines == ["answer 200 answer", "answer 200 asked", "answer 200 answer", "answer 200 asked"])
-            #expect(server.requests(matching: "/kept").count == 1, "the second process reads the response from the cache of the first")
+            #expect(
+                server.requests(matching: "/kept").count == 1, "the second process reads the response from the cache of the first"
+            )
             #expect(server.requests(matching: "/asked").map { $0.headers["Cookie"] } == ["key=value", "key=value"])
             let files = try Child.run(
                 "find", [home.folder.path, "-type", "f", "-perm", "/077", "-newer", "/proc/self/exe"],

@@ -379,7 +379,9 @@ extension EndToEnd {
             #expect(export.errors.contains("export.1 cannot begin, because no agent keeps running"))
             let log = app.home.directories.agentLog.path
             let why = try app.run("background", "why", "refresh")
-            #expect(why.output.contains("this command started the agent, but the agent exited. See the log of the agent: \(log)"), "\(why)")
+            #expect(
+                why.output.contains("this command started the agent, but the agent exited. See the log of the agent: \(log)"),
+                "\(why)")
         }
 
         @Test func `a rejected request creates no login entry`() throws {

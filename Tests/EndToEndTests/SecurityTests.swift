@@ -90,7 +90,9 @@ extension EndToEnd {
             let home = try Home()
             home.environment["BACKGROUND_REHEARSAL"] = home.folder.path + "/socket"
             let agent = try home.startAgent()
-            #expect(FileWatch.wait(home.directories.agentLog.path) { $0.contains("is ignored, because this home") } != nil, "\(home.log)")
+            #expect(
+                FileWatch.wait(home.directories.agentLog.path) { $0.contains("is ignored, because this home") } != nil,
+                "\(home.log)")
             #expect(!home.log.contains("clock, network, power and notification server are simulated"))
             agent.end(SIGTERM)
         }

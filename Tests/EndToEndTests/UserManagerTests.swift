@@ -168,7 +168,8 @@ extension EndToEnd {
             // `doctor` shows that the agent is not running and when it starts. `doctor` does not start it.
             let doctor = try home.stormy("doctor", "--all")
             #expect(
-                doctor.output.contains("The user manager starts the agent at") && !doctor.output.contains("no agent runs"), "\(doctor)")
+                doctor.output.contains("The user manager starts the agent at") && !doctor.output.contains("no agent runs"),
+                "\(doctor)")
             #expect(try isActive("service") == "inactive")
             // All other commands start the agent if work is pending. The agent checks the work and exits again.
             #expect(try home.stormy("status").output.contains("not needed now; it starts at "))

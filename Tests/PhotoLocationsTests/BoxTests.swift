@@ -52,6 +52,39 @@ import Testing
                 && cleaned.contains("quicktime.make"))
     }
 
+    /// The key is in a list of keys, or is the name of a free-form item of iTunes.
+    @Test(
+        arguments: [
+            ("coordinates", "47.370094, 8.549106"), ("lat", "47.370094"), ("com.example.lng", "8.549106"),
+            ("geohash", "u0qj9f2wxyz1"),
+            ("latlng", "47.370094,8.549106"),
+        ], [1, 2])
+    func `a coordinate is removed if only its key shows its meaning`(_ value: (key: String, text: String), _ type: Int) throws {
+        let letters = type == 1 ? Array(value.text.utf8) : value.text.utf8.flatMap { [0, $0] }
+        let data = Samples.box("data", Samples.big(type, 4) + Samples.big(0, 4) + letters)
+        let handler = Samples.box("hdlr", [UInt8](repeating: 0, count: 8) + Array("mdta".utf8) + [UInt8](repeating: 0, count: 13))
+        let key = Samples.big(8 + value.key.utf8.count, 4) + Array("mdta\(value.key)".utf8)
+        let listed =
+            handler + Samples.box("keys", [0, 0, 0, 0, 0, 0, 0, 1] + key)
+            + Samples.box("ilst", Samples.big(8 + data.count, 4) + Samples.big(1, 4) + data)
+        let name = Samples.box("name", Samples.big(0, 4) + Array(value.key.utf8))
+        let free = handler + Samples.box("ilst", Samples.box("----", Samples.box("mean", Samples.big(0, 4)) + name + data))
+        for content in [listed, free] {
+            let cleaned = try Cleaned(Samples.film + movie(Samples.box("meta", [0, 0, 0, 0] + content)))
+            #expect(cleaned.bytes.firstRange(of: letters) == nil && !cleaned.blocks.isEmpty)
+        }
+    }
+
+    @Test func `a text of a film without a location stays`() throws {
+        let key = Samples.big(8 + 5, 4) + Array("mdtatitle".utf8)
+        let data = Samples.box("data", Samples.big(1, 4) + Samples.big(0, 4) + Array("Hail 47.3".utf8))
+        let content =
+            Samples.box("keys", [0, 0, 0, 0, 0, 0, 0, 1] + key)
+            + Samples.box("ilst", Samples.big(8 + data.count, 4) + Samples.big(1, 4) + data)
+        let film = Samples.film + movie(Samples.box("meta", [0, 0, 0, 0] + content))
+        #expect(try Cleaned(film).bytes == film)
+    }
+
     static func heif(_ items: [(type: String, content: [UInt8])], method: Int = 0, encoding: String = "") -> [UInt8] {
         var (entries, locations, data) = ([UInt8](), [UInt8](), [UInt8]())
         func build(_ base: Int) -> [UInt8] {

@@ -130,7 +130,11 @@ import Testing
         _ = try check(Samples.chunk("tEXt", Array("\(keyword)\0Zurich".utf8)), becomes: "tEXt")
     }
 
-    @Test(arguments: [("lat", "47.370094"), ("Coordinates", "47.370094, 8.549106"), ("exif:GPSLatitude", "47.370094")])
+    @Test(arguments: [
+        ("lat", "47.370094"), ("Coordinates", "47.370094, 8.549106"), ("exif:GPSLatitude", "47.370094"),
+        ("geohash", "r3gx2f9tt5sn"),
+        ("what3words", "filled.count.soap"), ("MGRS", "56HLH3436850948"), ("UTM", "56H 334368 6250948"),
+    ])
     func `the text of a coordinate keyword is removed, plain and deflated`(_ keyword: String, _ value: String) throws {
         _ = try check(Samples.chunk("tEXt", Array("\(keyword)\0\(value)".utf8)), becomes: "tEXt")
         let compressed = try check(

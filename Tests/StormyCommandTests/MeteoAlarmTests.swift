@@ -128,7 +128,8 @@ import Testing
                 writtenAt: 0, home)
             let said = try await home.stormy("check", "--exit-code")
             #expect(
-                said.status == 10 && said.output.contains("MET Norway, not requested, because the service requires a contact"), "\(said)")
+                said.status == 10 && said.output.contains("MET Norway, not requested, because the service requires a contact"),
+                "\(said)")
             #expect(said.output.contains("Official warnings: MeteoAlarm"), "\(said)")
         }
     }
@@ -236,7 +237,8 @@ import Testing
             #expect(new.contains("1 warning, ") && !new.contains("; data from "), "\(new)")
             serve([], writtenAt: -5, home)
             let kept = try await home.stormy("check", "--exit-code")
-            #expect(kept.status == 10 && kept.output.contains("1 warning that the service no longer lists remains valid"), "\(kept)")
+            #expect(
+                kept.status == 10 && kept.output.contains("1 warning that the service no longer lists remains valid"), "\(kept)")
             #expect(kept.output.contains("; some data is not used: ") && !kept.output.contains("no usable response"), "\(kept)")
         }
     }
@@ -256,7 +258,8 @@ import Testing
             serve([], ofCountry: "estonia", writtenAt: -1.5, home)
             serve([], ofCountry: "latvia", writtenAt: -0.1, home)
             let kept = try await home.stormy("check", "--exit-code")
-            #expect(kept.status == 10 && kept.output.contains("1 warning that the service no longer lists remains valid"), "\(kept)")
+            #expect(
+                kept.status == 10 && kept.output.contains("1 warning that the service no longer lists remains valid"), "\(kept)")
             #expect(kept.output.contains("(EE013), 1 warning, ") && kept.output.contains("(LV048), no warning, "), "\(kept)")
         }
     }

@@ -76,7 +76,8 @@ import Testing
             home.serveCalm()
             let line = "add contact = \"you@example.org\" to [weather] in "
             let file = home.directories.configuration.appendingPathComponent("config.toml").path
-            let expected = "MET Norway, not requested, because the service requires a contact. To receive these warnings, \(line)\(file)."
+            let expected =
+                "MET Norway, not requested, because the service requires a contact. To receive these warnings, \(line)\(file)."
             for arguments in [
                 ["place", "add", "Oslo", "59.91,10.75", "--no-sync"], ["place", "add", "Bergen", "60.39,5.32"],
                 ["check", "Oslo"],
@@ -133,7 +134,9 @@ import Testing
         try await play("-33.87,151.21") { home in
             let said = try await home.stormy("check").output
             #expect(
-                said.contains("\n  Official warnings: no service that Stormy supports covers this place. To add feeds of warnings, set cap_feeds"),
+                said.contains(
+                    "\n  Official warnings: no service that Stormy supports covers this place. To add feeds of warnings, set cap_feeds"
+                ),
                 "\(said)")
             #expect(try await warnings(home).isEmpty)
             try StormyTool.configure()
@@ -224,7 +227,9 @@ import Testing
                 ))
             let row = try #require(try await home.rows("check").first)
             #expect((row["unknownHours"] as? [Any])?.count == 1 && (row["filledHours"] as? [Any])?.isEmpty == true)
-            #expect(try await home.stormy("status").output.contains("  The weather is not known: no service has all values from 10:00"))
+            #expect(
+                try await home.stormy("status").output.contains(
+                    "  The weather is not known: no service has all values from 10:00"))
             #expect(try await home.stormy("check", "--offline").output.contains("calm in the known hours"))
         }
     }

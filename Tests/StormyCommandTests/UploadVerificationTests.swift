@@ -89,9 +89,30 @@ import Testing
             #expect(result.status == 0 && result.output.contains("/second/one.jpg"), "\(result)")
             #expect(!result.output.contains("/first/") && home.server.requests(matching: "/first/*").count == requests)
             let none = try await home.stormy("upload", "--verify", "--to", "second", other)
-            #expect(none.status == 66 && none.errors.contains("no upload to second of this file is recorded on this computer"), "\(none)")
+            #expect(
+                none.status == 66 && none.errors.contains("no upload to second of this file is recorded on this computer"),
+                "\(none)")
             #expect(try await home.stormy("upload", "--verify", "--to", "third", photo).status == 78)
             #expect(try await home.stormy("upload", "--verify").output.contains("/first/one.jpg"))
+        }
+    }
+
+    /// The name of a destination can contain spaces.
+    @Test func `the option --to does not accept another destination whose name begins with the same word`() async throws {
+        let names = ["home", "home cloud"]
+        let tables = names.map { name in
+            "[upload.destinations.\"\(name)\"]\nkind = \"webdav\"\nurl = \"\(VirtualHome.origin)/\(name.count)/\"\n"
+        }
+        try await VirtualHome.play("[upload]\ndefault = \"home\"\n" + tables.joined()) { home in
+            home.server.route(nil, "*", .status(404))
+            for name in names {
+                home.server.mount(
+                    try DavStore(prefix: "/\(name.count)", directory: home.folder.appendingPathComponent("\(name.count)")))
+            }
+            let photo = try home.picture("one.jpg").path
+            #expect(try await home.stormy("upload", "--wait", "--to", "home cloud", photo).status == 0)
+            #expect(try await home.stormy("upload", "--verify", "--to", "home", photo).status == 66)
+            #expect(try await home.stormy("upload", "--verify", "--to", "home cloud", photo).status == 0)
         }
     }
 }

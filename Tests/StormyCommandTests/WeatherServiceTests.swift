@@ -380,7 +380,8 @@ import Testing
                 #expect(said.errors.contains("1 of its 6 warnings have more than 50000 corners, and are not used"), "\(said)")
                 #expect(
                     said.errors.contains(
-                        "1 of the linked documents were not used, because there are too many or their links are not valid"), "\(said)")
+                        "1 of the linked documents were not used, because there are too many or their links are not valid"),
+                    "\(said)")
             }
             #expect(server.requests(matching: "/cap/*").count == 7, "each once")
         }

@@ -44,7 +44,9 @@ private func instant(_ text: String) -> Date { (try? Date(text, strategy: .iso86
             #expect(info.hasOpenEnd == nil && info.until == instant("2026-11-30T00:00:00Z"))
         }
         let over = try hurricane(expires: "2026-11-27T21:00:00Z").infos[0]
-        #expect(over.hasOpenEnd == nil && over.until == instant("2026-11-27T21:00:00Z"), "the warning had already ended when it was sent")
+        #expect(
+            over.hasOpenEnd == nil && over.until == instant("2026-11-27T21:00:00Z"),
+            "the warning had already ended when it was sent")
     }
 
     @Test func `a US warning without an end counts until the service does not list it`() throws {
@@ -108,7 +110,9 @@ private func instant(_ text: String) -> Date { (try? Date(text, strategy: .iso86
         }
         #expect(try info("2026-11-29T00:00:00Z", ("VTEC", "/O.NEW.KMFL.HU.W.1011.261128T1755Z-000000T0000Z/")).hasOpenEnd == true)
         let over = try info("2026-11-27T21:00:00Z")
-        #expect(over.hasOpenEnd == nil && over.until == instant("2026-11-27T21:00:00Z"), "the warning had already ended when it was sent")
+        #expect(
+            over.hasOpenEnd == nil && over.until == instant("2026-11-27T21:00:00Z"),
+            "the warning had already ended when it was sent")
     }
 
     @Test(arguments: ["", "<onset>2026-11-27T20:00:00Z</onset>", "<effective>2026-11-26T20:00:00Z</effective>"])

@@ -129,6 +129,8 @@ import Testing
         #expect(!isOlder(message("x", 40, at: "/1"), known))
         #expect(!isOlder(message("y", 0, at: "/1"), known), "another message, which was sent earlier")
         #expect(!isOlder(message("x", 0, at: "/1"), message("x", 9 * 60, at: "/1")), "the stored message has a wrong time")
-        #expect(isOlder(message("x", 0, at: "/1"), message("y", 30, .update, of: ["x"], at: "/1")), "the stored message replaces the listed message")
+        #expect(
+            isOlder(message("x", 0, at: "/1"), message("y", 30, .update, of: ["x"], at: "/1")),
+            "the stored message replaces the listed message")
     }
 }

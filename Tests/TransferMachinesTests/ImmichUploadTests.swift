@@ -71,7 +71,8 @@ import Testing
     @Test func `a success without the id of the photo is a failure`() {
         var talk = Dialogue(plan(version: nil))
         for _ in 0..<4 { talk.hear(200, [:], "<html>log in</html>") }
-        #expect(talk.message == "The server reported success, but not as Immich does, because the response has no id of the photo.")
+        #expect(
+            talk.message == "The server reported success, but not as Immich does, because the response has no id of the photo.")
     }
 
     @Test func `a photo with a lost response is checked before it is sent again`() {

@@ -139,7 +139,13 @@ package enum Output {
         } catch {
             // EPIPE is not a failure, because a reader such as `head` may stop early.
             let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
-            if cause?.domain != NSPOSIXErrorDomain || cause?.code != Int(EPIPE) { hasFailed = true }
+            if cause?.domain == NSPOSIXErrorDomain, cause?.code == Int(EPIPE) { return false }
+            let isFirst = !hasFailed
+            hasFailed = true
+            if isFirst, descriptor == STDOUT_FILENO {
+                let reason = cause.map { String(cString: strerror(Int32($0.code))) } ?? (error as NSError).localizedDescription
+                note("\(AppRuntime.programName): standard output cannot be written: \(reason)")
+            }
             return false
         }
     }

@@ -32,7 +32,8 @@ package struct TransferList {
         }
         let rest =
             hidden == 0
-            ? [] : ["\(hidden) older transfer\(hidden == 1 ? " is" : "s are") not shown. To show all, use --limit \(limit + hidden)"]
+            ? []
+            : ["\(hidden) older transfer\(hidden == 1 ? " is" : "s are") not shown. To show all, use --limit \(limit + hidden)"]
         return (open.isEmpty && ended.isEmpty ? [] : table.lines) + rest
     }
 }

@@ -1,11 +1,11 @@
-/// The pace of reads of the ledger after change notifications. Each read locks the ledger for a moment, and many consecutive reads
-/// would block the agent. The first reads are not delayed, so that a single short transfer is not slower.
+/// The limit for the rate of reads of the ledger after change notifications. Each read locks the ledger for a short time, and many
+/// consecutive reads would block the agent. The first reads are not delayed, so that a single short transfer does not take longer.
 package struct LedgerReadPace {
-    /// The average time between two reads in seconds, and the number of reads without a pause.
+    /// The average time between two reads, and the number of reads that are allowed without a pause.
     private static let (interval, burst) = (Duration.seconds(0.03), 12.0)
 
-    /// The time at which the budget of all reads so far is used up (the "theoretical arrival time" of the generic cell rate
-    /// algorithm).
+    /// The instant at which all reads so far would end at the average rate (the "theoretical arrival time" of the generic cell
+    /// rate algorithm).
     private var paid: ContinuousClock.Instant?
 
     package init() {}

@@ -55,7 +55,7 @@ public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  //
                 .attachmentInvalidFileSize,
                 "\(url.path): the file has \(size) bytes; the limit for type \(kind.type) is \(kind.maximumBytes)")
         }
-        self.identifier = identifier.isEmpty ? UUID().uuidString : identifier
+        self.identifier = identifier.isEmpty ? UUID.random().uuidString : identifier
         (self.url, type) = (url, kind.type)
         super.init()
     }

@@ -60,7 +60,8 @@ package enum BackgroundAgentTool {
             }
             if desk == nil, getenv(RehearsalHome.variable) != nil {
                 StandardError.write(
-                    "background-agent: \(RehearsalHome.variable) is ignored, because this home folder was not made for a rehearsal\n")
+                    "background-agent: \(RehearsalHome.variable) is ignored, because this home folder was not made for a rehearsal\n"
+                )
             }
             let code = try run(process, appIdentifier: appIdentifier, on: desk)
             if code == AgentProcess.tryAgain { ProcessRestart.begin(after: 5) }

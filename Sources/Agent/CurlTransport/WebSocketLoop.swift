@@ -83,7 +83,8 @@ final class WebSocketLoop {
             curl_easy_cleanup(easy)
         }
         errorText.deallocate()
-        handler(.ended(end ?? .noConnection(.other(code: CURLE_OUT_OF_MEMORY.code, message: "Not enough memory for a connection"))))
+        handler(
+            .ended(end ?? .noConnection(.other(code: CURLE_OUT_OF_MEMORY.code, message: "Not enough memory for a connection"))))
     }
 
     // MARK: Commands

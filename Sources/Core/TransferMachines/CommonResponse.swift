@@ -108,7 +108,8 @@ struct CommonResponse {
             mayHaveActed = false
             if head.mayLeadToAPortal || head.leadsToAnotherName, pauses.policy.suspicionDelay != nil {
                 outcome = pauses.suspicion(
-                    head, "The server redirects to \(place), which is the login page of this network or the new address for uploads.")
+                    head,
+                    "The server redirects to \(place), which is the login page of this network or the new address for uploads.")
                 return
             }
             outcome = .fail(head, -1010, [301, 308].contains(head.status) ? Self.moved(to: place) : Self.detour(to: place))

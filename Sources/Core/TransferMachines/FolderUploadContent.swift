@@ -42,7 +42,7 @@ extension FolderUpload {
     private mutating func lostAfterMove(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         lost(
             .choosingName(index, isStored: false), head,
-                "The server has the file neither under its name nor under its temporary name.", pauses)
+            "The server has the file neither under its name nor under its temporary name.", pauses)
     }
 
     /// Examines an existing file that has the name to which this upload sent its file. Another machine may have sent the existing

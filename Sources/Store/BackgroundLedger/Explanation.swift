@@ -45,7 +45,8 @@ package struct Explanation {
                 metAt: nil)
         }
         let isSet = alarm?.alarm != nil
-        let detail = isSet ? "an alarm is set" : "no alarm is set, because no alarm is due or no agent has checked the request yet"
+        let detail =
+            isSet ? "an alarm is set" : "no alarm is set, because no alarm is due or no agent has checked the request yet"
         return ConditionVerdict(name: .systemWake, met: isSet, detail: detail, metAt: nil)
     }
 

@@ -48,7 +48,7 @@ package struct RequestRecord: Codable, Sendable, Equatable {
         runsInLowPowerMode: Bool = false, wakesSystem: Bool = false, title: String? = nil, subtitle: String? = nil,
         host: ProcessIdentity? = nil, strategy: Int? = nil, resources: Int? = nil, submittedAt: Date
     ) {
-        (self.identifier, token, self.kind, self.submittedAt) = (identifier, UUID().uuidString, kind, submittedAt)
+        (self.identifier, token, self.kind, self.submittedAt) = (identifier, UUID.random().uuidString, kind, submittedAt)
         (self.earliestBegin, self.recurrence, self.spread, self.missed) = (earliestBegin, recurrence, spread, missed)
         (self.requiresNetwork, self.requiresExternalPower) = (requiresNetwork, requiresExternalPower)
         (self.runsInLowPowerMode, self.wakesSystem, failures) = (runsInLowPowerMode, wakesSystem, 0)

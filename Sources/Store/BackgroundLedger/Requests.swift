@@ -1,6 +1,7 @@
 import BackgroundScheduling
 import Foundation
 import GRDB
+import ProcessSupport
 
 extension LedgerTransaction {
     package func requests() throws -> [RequestRecord] {
@@ -164,7 +165,7 @@ extension LedgerTransaction {
         let ending = RequestLife.Ending(
             token: token, outcome: outcome, stopReason: launch.stopReason, end: end, hasTransfers: hasTransfers,
             served: launch.servedOccurrence, history: history,
-            newToken: UUID().uuidString)
+            newToken: UUID.random().uuidString)
         try handle(.ended(ending), &request, .serving(generation: launch.generation), now: now, in: zone)
     }
 

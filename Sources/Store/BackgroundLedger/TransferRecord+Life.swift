@@ -92,7 +92,7 @@ extension TransferRecord {
             hasResumablePart: partial?.isResumable == true, hasAnswer: head != nil,
             // The token refers to a partial file. A token is created only if a partial file exists, because this property is read
             // at each report of progress.
-            newToken: partial?.isResumable == true ? UUID().uuidString.lowercased() : "")
+            newToken: partial?.isResumable == true ? UUID.random().uuidString.lowercased() : "")
     }
 
     /// `true` if the request can be sent again without a second effect, or if the server can report which bytes it has received.

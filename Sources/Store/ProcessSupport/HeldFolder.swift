@@ -18,7 +18,7 @@ package final class HeldFolder: Sendable {
 
     /// Creates the folder. Returns `nil` if the folder cannot be created.
     package init?(prefix: String, in place: URL) {
-        let name = prefix + UUID().uuidString
+        let name = prefix + UUID.random().uuidString
         url = place.appendingPathComponent(name)
         // The folder is locked before it gets its final name, because other processes treat an unlocked folder as abandoned.
         let draft = place.appendingPathComponent(Self.draft + name)

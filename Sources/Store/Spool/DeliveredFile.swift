@@ -13,7 +13,9 @@ package struct DeliveredFile {
     private let name: SpoolCopy?
 
     package init(_ file: URL, in directories: AppDirectories) {
-        if let name = try? SpoolCopy("told-" + UUID().uuidString.lowercased(), in: directories), link(file.path, name.path) == 0 {
+        if let name = try? SpoolCopy("told-" + UUID.random().uuidString.lowercased(), in: directories),
+            link(file.path, name.path) == 0
+        {
             (url, self.name) = (URL(fileURLWithPath: name.path, isDirectory: false), name)
         } else {
             (url, name) = (file, nil)

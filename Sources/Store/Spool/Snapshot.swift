@@ -44,7 +44,7 @@ package struct Snapshot: Sendable {
             case .notAFile(let path): "\(path) is a folder or a device, not a file"
             case .empty(let path): "\(path): is empty"
             case .changedWhileRead(let path):
-            "\(path): the file changed while it was being copied. Try again when the file is complete"
+                "\(path): the file changed while it was being copied. Try again when the file is complete"
             case .noSpace(let path): "no space left in \(path)"
             case .cannotWrite(let path, let reason): "\(path): cannot be written: \(reason)"
             }
@@ -156,7 +156,7 @@ package struct Snapshot: Sendable {
         _ prefix: String, in directories: AppDirectories,
         _ body: (_ copy: SpoolCopy, _ descriptor: Int32) throws(Failure) -> Snapshot
     ) throws(Failure) -> Snapshot {
-        let name = prefix + UUID().uuidString.lowercased()
+        let name = prefix + UUID.random().uuidString.lowercased()
         let copy: SpoolCopy
         do { copy = try SpoolCopy(name, in: directories) } catch {
             throw .cannotWrite(directories.spooled(name).path, reason: "\(error)")
@@ -164,16 +164,20 @@ package struct Snapshot: Sendable {
         var descriptor = clinux_open_unnamed(directories.spool.path, 0o600)
         let isUnnamed = descriptor >= 0
         if !isUnnamed { descriptor = clinux_open(copy.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600) }
-        guard descriptor >= 0 else {
-            throw cannotWrite(errno, copy.path, in: directories)
-        }
+        guard descriptor >= 0 else { throw notCreated(copy, errno, in: directories) }
         defer { close(descriptor) }
         let snapshot = try body(copy, descriptor)
         // The file is synced after it has its name, so that the name is not lost in a power cut.
-        guard !isUnnamed || clinux_name_file(descriptor, copy.path) == 0, fsync(descriptor) == 0 else {
-            throw cannotWrite(errno, copy.path, in: directories)
-        }
+        if isUnnamed, clinux_name_file(descriptor, copy.path) != 0 { throw notCreated(copy, errno, in: directories) }
+        guard fsync(descriptor) == 0 else { throw cannotWrite(errno, copy.path, in: directories) }
         return snapshot
+    }
+
+    /// Returns the failure for a name that this process could not create. A file with this name may belong to another upload, so the
+    /// file is not removed.
+    private static func notCreated(_ copy: SpoolCopy, _ number: Int32, in directories: AppDirectories) -> Failure {
+        copy.keep()
+        return cannotWrite(number, copy.path, in: directories)
     }
 
     private static func isSame(_ one: timespec, _ other: timespec) -> Bool {

@@ -22,7 +22,7 @@ enum LocationNames {
     private static let names: Set<String> = [
         "state", "province", "provincestate", "stateprovince", "country", "countrycode", "countryname", "landmark", "worldregion",
         "city2", "sublocation", "locality", "municipality", "county", "verbatimcoordinates", "placename", "geo:lat", "geo:long",
-        "coverage", "spatial",
+        "coverage", "spatial", "cellid", "cgi", "celltowerid", "cellglobalid", "locationareacode",
     ]
 
     /// Returns whether a name is the address of the photographer or the licensor, for example "CreatorCity" (IPTC) and

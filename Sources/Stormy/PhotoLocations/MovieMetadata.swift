@@ -63,7 +63,8 @@ struct MovieMetadata {
         for item in lists {
             let index = item.content.search.isFinished ? 0 : number(item.type)
             let parts = Box.all(in: item.content)
-            let label = item.type == "----" ? parts.first { $0.type == "name" }?.content.from(4).allBytes() ?? [] : keys[index] ?? []
+            let label =
+                item.type == "----" ? parts.first { $0.type == "name" }?.content.from(4).allBytes() ?? [] : keys[index] ?? []
             let places = KeyedText(key: label, text: text(of: parts)).location
             if places != nil || ["©xyz", "loci"].contains(item.type) {
                 for place in places ?? [] { box.content.search.add(place) }

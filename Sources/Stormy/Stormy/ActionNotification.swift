@@ -29,7 +29,7 @@ package enum ActionNotification {
         do {
             // Two notifications at the same time need different identifiers.
             try await UNUserNotificationCenter.current().add(
-                UNNotificationRequest(identifier: "note-\(UUID().uuidString)", content: content, trigger: nil))
+                UNNotificationRequest(identifier: "note-\(UUID.random().uuidString)", content: content, trigger: nil))
         } catch {
             guard showDirectly(title, body) else { throw error }
         }
@@ -75,6 +75,10 @@ package enum PhotoChoice {
             case .tooLate: "No photo was chosen for ten minutes. Run in a terminal: stormy upload FILE"
             case .ambiguous:
                 "The path of a chosen file contains a line break. Choose the files one by one, or run in a terminal: stormy upload FILE"
+            case .remote(let address):
+                "No photo was queued, because \(address) is not on this computer. Copy the file to this computer first"
+            case .notUTF8(let path):
+                "No photo was queued, because the name of \(path) is not UTF-8. Rename the file first"
             }
         }
     }

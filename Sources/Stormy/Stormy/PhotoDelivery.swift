@@ -63,7 +63,9 @@ package class PhotoDelivery: EventDelivery, DeliveredEndsRecorder, @unchecked Se
                 try PhotoReconciliation(store: store).adoptAll()
             }
             let photos = try store.endPhotos(ends.map(\.photo), isInBatch: { !reportsEnds && $0.tells })
-            let recorded = zip(ends, photos).compactMap { end, photo in photo.map { EndedPhoto(photo: $0, transfer: end.transfer) } }
+            let recorded = zip(ends, photos).compactMap { end, photo in
+                photo.map { EndedPhoto(photo: $0, transfer: end.transfer) }
+            }
             ended.withLock { $0 += recorded.map(\.photo) }
             photosEnded(recorded)
         }

@@ -193,9 +193,9 @@ package struct PhotoUploads: Sendable {
         }
         if isOurs { throw PhotoUploadError.isOwnFile(path: path) }
     }
-/// Prepares several photos in parallel, because copying waits for the disk, and cleaning waits for another program.
-///
-/// - Returns: the results in the order of the files.
+    /// Prepares several photos in parallel, because copying waits for the disk, and cleaning waits for another program.
+    ///
+    /// - Returns: the results in the order of the files.
 
     package func prepare(_ files: [PhotoFile], _ order: BatchOptions) -> [Swift.Result<Prepared, any Error>] {
         let results = Mutex<[Int: Swift.Result<Prepared, any Error>]>([:])

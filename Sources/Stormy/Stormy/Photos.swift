@@ -2,6 +2,7 @@ import BackgroundTasks
 import BackgroundTransfer
 import Foundation
 import GRDB
+import ProcessSupport
 
 /// A photo that is uploaded, or a storm's request for a photo.
 package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
@@ -46,7 +47,7 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package var keepsLocation: Bool?
 
     /// Returns whether the photo is for the destination with this name. `nil` if the destination was not recorded.
-    package func isForDestination(_ name: String) -> Bool? { destination.map { $0.hasPrefix(name + " ") } }
+    package func isForDestination(_ name: String) -> Bool? { destination.map { PhotoDestination.parts($0).name == name } }
 
     /// The name of the file, for the user.
     var fileName: String { path.map { URL(fileURLWithPath: $0).lastPathComponent } ?? "a photo" }
@@ -208,7 +209,7 @@ extension StormyStore {
         return BegunPhoto(photo: photo, before: before)
     }
 
-    private static func newSubmission() -> String { BackgroundTransfers.stored(submissionKey: UUID().uuidString) }
+    private static func newSubmission() -> String { BackgroundTransfers.stored(submissionKey: UUID.random().uuidString) }
 
     /// Closes the record with the state `held` of a file that was sent. The user does not have to decide about the file any more.
     static func closeHeld(_ path: String, _ destination: String?, in database: Database) throws {

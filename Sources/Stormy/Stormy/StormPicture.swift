@@ -1,6 +1,7 @@
 import BackgroundRuntime
 import BackgroundTasks
 import Foundation
+import ProcessSupport
 import StormyWeather
 import UserNotifications
 
@@ -22,7 +23,7 @@ final class StormPicture {
             let png = try? CairoPicture.png(
                 of: StormThumbnail(plotted).shapes, width: StormThumbnail.side, height: StormThumbnail.side)
         else { return nil }
-        file = FileManager.default.temporaryDirectory.appendingPathComponent("stormy-\(UUID().uuidString).png")
+        file = FileManager.default.temporaryDirectory.appendingPathComponent("stormy-\(UUID.random().uuidString).png")
         guard (try? png.write(to: file, options: [.withoutOverwriting])) != nil else { return nil }
         do { attachment = try UNNotificationAttachment(identifier: "hours", url: file) } catch {
             try? FileManager.default.removeItem(at: file)

@@ -86,7 +86,7 @@ package struct StormQuery {
             // response arrives.
             let why =
                 error.code == .cancelled
-                    ? "no response has arrived yet; the request continues in the background" : error.localizedDescription
+                ? "no response has arrived yet; the request continues in the background" : error.localizedDescription
             try store.storeWarningTrouble(why, by: source.service.rawValue, of: source.place)
         }
     }

@@ -42,3 +42,14 @@ extension CommandFailure {
         }
     }
 }
+
+extension OwnFiles {
+    /// Throws an error if a path that the user chose for a result is the path of a file of Stormy, for example of the ledger.
+    static func refuse(_ path: String) throws {
+        let isOwn: Bool
+        do { isOwn = try OwnFiles().contain(path) } catch {
+            throw CommandFailure(.inputOutput, "\(path) cannot be checked: \(error.reason)")
+        }
+        if isOwn { throw CommandFailure(.cannotCreate, "\(path) is a file of Stormy. Choose another name") }
+    }
+}

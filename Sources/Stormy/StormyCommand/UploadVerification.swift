@@ -33,21 +33,23 @@ struct UploadVerification {
             destination.map { photo.isForDestination($0) ?? false } ?? true
         }
         let photos = known.bySubmission
-        let uploads = Self.newest(
-            try BackgroundTransfers.all().filter { transfer in
-                transfer.receipt != nil
-                    && (wanted.isEmpty || transfer.file.map { wanted.contains(.canonical($0)) } ?? false)
-                    && (destination == nil || transfer.submission.map { photos[$0] != nil } ?? false)
-            })
+        let receipts = try BackgroundTransfers.all().filter { transfer in
+            transfer.receipt != nil
+                && (wanted.isEmpty || transfer.file.map { wanted.contains(.canonical($0)) } ?? false)
+                && (destination == nil || transfer.submission.map { photos[$0] != nil } ?? false)
+        }
+        let uploads = Self.newest(receipts)
         let proven = Set(uploads.compactMap(\.file).map(PathName.canonical))
         var missing = wanted.subtracting(proven)
         // Receipts are stored with the transfers. Receipts are kept for at least a month, and are lost if the ledger is lost.
-        let arrived = known.filter { $0.state == .completed }.compactMap(\.path)
-        let unproven = Set(arrived.map(PathName.canonical)).subtracting(proven)
+        let unproven = Self.photosWithoutReceipt(known, receipts)
+        let unprovenNames = Set(unproven.compactMap { $0.path.map(PathName.canonical) })
+        // A file with a receipt can have another upload without a receipt, for example to another destination.
+        missing.formUnion(unprovenNames.intersection(wanted))
         var reports: [Report] = []
         for (position, name) in names.enumerated() where missing.remove(name) != nil {
             let path = PathName.absolute(files[position])
-            let hasNoReceipt = unproven.contains(name)
+            let hasNoReceipt = unprovenNames.contains(name)
             let failure =
                 hasNoReceipt
                 ? CommandFailure(
@@ -65,7 +67,8 @@ struct UploadVerification {
         }
         if wanted.isEmpty, !unproven.isEmpty {
             Output.note(
-                "stormy: \(PhotoRecord.count(unproven.count)) cannot be checked, because the receipts of the uploads were removed")
+                "stormy: \(PhotoRecord.count(unproven.count)) cannot be checked, because the receipts of the uploads were removed"
+            )
             problem.add(.unavailable, at: 0)
         } else if wanted.isEmpty, uploads.isEmpty {
             problem.report(CommandFailure(.notFound, "nothing has been uploaded yet"), at: 0)
@@ -95,6 +98,18 @@ struct UploadVerification {
         }
         if json { try Output.json(reports) }
         try problem.throwIfAny()
+    }
+
+    /// Returns the uploaded photos without a receipt, except photos that were later replaced at the same address.
+    private static func photosWithoutReceipt(
+        _ photos: [PhotoRecord], _ receipts: [BackgroundTransferStatus]
+    ) -> [PhotoRecord] {
+        let submissions = Set(receipts.compactMap(\.submission))
+        let addresses = Set(receipts.compactMap(\.receipt?.url))
+        return photos.filter { photo in
+            photo.state == .completed && photo.path != nil && !(photo.submission.map(submissions.contains) ?? false)
+                && !(photo.remoteURL.map(addresses.contains) ?? false)
+        }
     }
 
     /// Returns the newest transfer of each file. If a file was uploaded to the same address again, the server has the content of

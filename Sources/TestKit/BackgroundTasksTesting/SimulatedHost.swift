@@ -253,7 +253,7 @@ package final class SimulatedHost {
     /// The error for events that cause each other without end at one virtual time.
     struct Endless: Error, CustomStringConvertible {
         let transcript: String
-        var description: String { "virtual time does not advance, because the events cause each other without end\n" + transcript }
+        var description: String { "virtual time does not advance, because events cause each other without end\n" + transcript }
     }
 
     private func exitAgent() throws {

@@ -8,7 +8,7 @@ enum VirtualFolder {
     static func make() throws -> URL {
         _ = swept
         let owner = ProcessIdentity.current
-        let name = "\(prefix)\(owner.pid)-\(owner.start)-\(UUID().uuidString.lowercased())"
+        let name = "\(prefix)\(owner.pid)-\(owner.start)-\(UUID.random().uuidString.lowercased())"
         let folder = base.appendingPathComponent(name, isDirectory: true)
         try FileManager.default.createDirectory(
             at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])

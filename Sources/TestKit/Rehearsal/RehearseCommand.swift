@@ -199,7 +199,7 @@ struct RehearseCommand: AsyncParsableCommand {
             }
             if errno != EEXIST { return file }
         }
-        return folder.appendingPathComponent("\(name)-\(UUID().uuidString).jsonl")
+        return folder.appendingPathComponent("\(name)-\(UUID.random().uuidString).jsonl")
     }
 
     /// Runs a blocking function on its own thread, because other tasks need the shared threads.

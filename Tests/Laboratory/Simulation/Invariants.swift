@@ -250,7 +250,8 @@ extension Simulation {
     /// Returns whether a transfer ended after seven days without progress, as on iOS. Seven days without progress occur only in a
     /// simulated month. A transfer that ended in this way had attempts and has an error message.
     private func isGivenUp(_ transfer: TransferRecord) -> Bool {
-        length == .month && transfer.errorMessage?.hasPrefix("The transfer made no progress for 604800 s. The last error:") == true
+        length == .month
+            && transfer.errorMessage?.hasPrefix("The transfer made no progress for 604800 s. The last error:") == true
     }
 
     /// Returns the notifications that were shown too often. A notification may be shown again if an agent died before it recorded

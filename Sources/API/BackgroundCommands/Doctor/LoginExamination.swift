@@ -40,7 +40,8 @@ struct LoginExamination: Examination {
             ]
         case .asItShouldBe:
             let kind =
-                entry.units.hasManager ? "" : " No systemd user manager runs here, so a killed agent starts again at the next login."
+                entry.units.hasManager
+                ? "" : " No systemd user manager runs here, so a killed agent starts again at the next login."
             return [DoctorFinding(check, .ok, "The agent starts at the next login.\(kind)")]
         }
     }

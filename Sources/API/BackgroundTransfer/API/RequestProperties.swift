@@ -1,4 +1,5 @@
 import Foundation
+import ProcessSupport
 import Synchronization
 
 /// The properties that ``URLProtocol`` has attached to requests. The request itself contains only a header with a random name.
@@ -21,7 +22,7 @@ enum RequestProperties {
 
     /// - Returns: the name under which the properties are stored.
     static func store(_ marks: [String: Any]) -> String {
-        let (name, held) = (UUID().uuidString, Held(marks))
+        let (name, held) = (UUID.random().uuidString, Held(marks))
         state.withLock { state in
             state.marks[name] = held.marks
             state.order.append(name)

@@ -54,7 +54,8 @@ struct WireOrder: Sendable {
             throw URLError(
                 .badURL,
                 userInfo: [
-                    NSLocalizedDescriptionKey: "The header \"\(field.name)\" cannot be sent, because its name or its value is not valid."
+                    NSLocalizedDescriptionKey:
+                        "The header \"\(field.name)\" cannot be sent, because its name or its value is not valid."
                 ])
         }
         let asked = request.httpMethod ?? ""
@@ -63,7 +64,8 @@ struct WireOrder: Sendable {
             throw URLError(
                 .badURL,
                 userInfo: [
-                    NSLocalizedDescriptionKey: "The method of the request cannot be sent, because the method has an invalid character."
+                    NSLocalizedDescriptionKey:
+                        "The method of the request cannot be sent, because the method has an invalid character."
                 ])
         }
         self.url = url.absoluteString

@@ -2,6 +2,7 @@ import BackgroundLedger
 import BackgroundRuntime
 import Foundation
 import FoundationNetworking
+import ProcessSupport
 import Synchronization
 import TransferMachines
 
@@ -61,7 +62,7 @@ extension BackgroundSession {
         }
         guard let wasCanceling = beginCanceling(task) else { return nil }
         let began = AppRuntime.shared.now
-        let cancellation = TransferLife.Event.cancelledKeepingPart(token: UUID().uuidString.lowercased(), now: began)
+        let cancellation = TransferLife.Event.cancelledKeepingPart(token: UUID.random().uuidString.lowercased(), now: began)
         do {
             let wasCancelled = try AppRuntime.shared.commit { transaction in
                 try transaction.handle(cancellation, transfer: row, now: began)

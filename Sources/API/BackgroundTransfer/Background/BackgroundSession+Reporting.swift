@@ -340,31 +340,14 @@ extension BackgroundSession {
 
     /// Removes a task from the list, because the last delegate method for this task returned.
     private func forget(
-        _ task: URLSessionTask, told event: Int64? = nil, _ batch: DeliveredEnds? = nil, _ recorder: (any DeliveredEndsRecorder)? = nil
+        _ task: URLSessionTask, told event: Int64? = nil, _ batch: DeliveredEnds? = nil,
+        _ recorder: (any DeliveredEndsRecorder)? = nil
     ) {
         state.withLock { state in
             if state.tasks[task.taskIdentifier] === task { state.tasks[task.taskIdentifier] = nil }
             if let event { state.reportedEvents.insert(event) }
         }
         if let event { batch?.add(DeliveredEnds.End(event: event, recorder: recorder)) }
-    }
-
-    /// Ends a task that never became a transfer.
-    func end(_ task: URLSessionTask, _ error: URLError?) {
-        let isFirst = task.facts.withLock { facts -> Bool in
-            defer { facts.isCompleted = true }
-            return !facts.isCompleted
-        }
-        guard isFirst else { return }
-        state.withLock { $0.tasks[task.taskIdentifier] = nil }
-        let completion = task.facts.withLock { $0.completion }
-        let error = error?.concerning(task.originalRequest?.url)
-        nonisolated(unsafe) let delegate = task.receiver(or: delegate)
-        task.session.onDelegateQueue {
-            if let completion { return completion(TransferEnd(error: error)) }
-            delegate?.urlSession(task.session, task: task, didCompleteWithError: error)
-            (delegate as? any DeliveredEndsRecorder)?.recordDeliveredEnds()
-        }
     }
 
     // MARK: Progress

@@ -32,7 +32,7 @@ extension BackgroundSession {
             guard let resume = ResumeData(data), let request = resume.request else { throw Self.badResumeData }
             let order = try WireOrder(request, configuration)
             let now = AppRuntime.shared.now
-            var new = order.record(configuration, session: identifier, key: UUID().uuidString, kind: .download, now: now)
+            var new = order.record(configuration, session: identifier, key: UUID.random().uuidString, kind: .download, now: now)
             Self.fill(&new, from: task, now: now)
             let wanted = new
             return Submission { transaction in
@@ -251,7 +251,7 @@ extension BackgroundSession {
         let ended = try await awaitDownload(source)
         defer { ended.release() }
         let place = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "download-\(UUID().uuidString.lowercased()).tmp")
+            "download-\(UUID.random().uuidString.lowercased()).tmp")
         do {
             try FileManager.default.linkItem(at: ended.file, to: place)
         } catch {

@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import ProcessSupport
 import Synchronization
 import TransferMachines
 
@@ -225,7 +226,7 @@ final class OrdinarySession: SessionEngine {
             // The file is moved to another path, because the task removes its file when the handler returns, and the caller needs
             // the file for longer.
             let place = file.deletingLastPathComponent()
-                .appendingPathComponent("download-\(UUID().uuidString.lowercased()).tmp")
+                .appendingPathComponent("download-\(UUID.random().uuidString.lowercased()).tmp")
             return (try? FileManager.default.moveItem(at: file, to: place)) == nil ? nil : place
         }
         guard let file = end.file else { throw URLError(.cannotMoveFile) }

@@ -1,4 +1,5 @@
 import Foundation
+import ProcessSupport
 
 /// The partial file of a download in an ordinary session. The file is in the temporary folder, and its name contains a token.
 final class PartFile: @unchecked Sendable {  // Unchecked, because it is used under its run's lock
@@ -31,7 +32,7 @@ final class PartFile: @unchecked Sendable {  // Unchecked, because it is used un
     /// Creates a new partial file.
     init() throws {
         _ = Self.hasRemovedOld
-        token = UUID().uuidString.lowercased()
+        token = UUID.random().uuidString.lowercased()
         url = Self.url(token)
         let descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw URLError(.cannotCreateFile) }

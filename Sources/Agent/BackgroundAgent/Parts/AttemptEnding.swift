@@ -82,7 +82,8 @@ struct AttemptEnding {
     /// before the file is renamed. Without this commit, a crash could leave a file that looks like a file of another program.
     private func finishWhole(_ transfer: inout TransferRecord, _ sight: FileVersion?, _ pass: inout Pass) throws -> Next {
         guard let place = transfer.partPlace(in: pass.spool), let sight else {
-            try pass.failLocally(&transfer, FileTrouble(why: "the data of the transfer in the ledger is damaged", isPassing: false))
+            try pass.failLocally(
+                &transfer, FileTrouble(why: "the data of the transfer in the ledger is damaged", isPassing: false))
             return .nothing
         }
         if attempt.isLinked {

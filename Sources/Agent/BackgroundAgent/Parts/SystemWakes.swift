@@ -71,7 +71,8 @@ struct SystemWakes {
                 pass.log(.machineWoken, (.instant, instant.formatted(.iso8601)))
             case .suspend(let isWorkDone):
                 pass.perform(.suspendMachine)
-                pass.log(.machineSleepsAgain, (.reason, isWorkDone ? "the work is done" : "the machine may not stay awake longer"))
+                pass.log(
+                    .machineSleepsAgain, (.reason, isWorkDone ? "the work is done" : "the machine may not stay awake longer"))
             case .stay: pass.log(.machineStaysAwake)
             }
         }

@@ -101,7 +101,9 @@ struct DownloadVerb: AsyncParsableCommand {
         let chosen = output ?? Self.fileName(of: address)
         // An argument that is not UTF-8 arrives with replacement characters, and would be the path of another file.
         let path = PathName.absolute(chosen)
-        if path.unicodeScalars.contains("\u{FFFD}") { throw CommandFailure(.badData, "\(path): the name of the file is not UTF-8") }
+        if path.unicodeScalars.contains("\u{FFFD}") {
+            throw CommandFailure(.badData, "\(path): the name of the file is not UTF-8")
+        }
         let file = URL(exactPath: chosen)
         guard path.utf8.first == UInt8(ascii: "/") else {
             throw CommandFailure(.notFound, "the current folder does not exist any more")
@@ -112,13 +114,7 @@ struct DownloadVerb: AsyncParsableCommand {
             throw CommandFailure(.notFound, "the folder \(folder) does not exist")
         }
         guard access(folder, W_OK) == 0 else { throw CommandFailure(.cannotCreate, "\(folder): not writable") }
-        let isOwn: Bool
-        do { isOwn = try OwnFiles().contain(file.path) } catch {
-            throw CommandFailure(.inputOutput, "\(file.path) cannot be checked: \(error.reason)")
-        }
-        if isOwn {
-            throw CommandFailure(.cannotCreate, "\(file.path) is a file of Stormy. Choose another name")
-        }
+        try OwnFiles.refuse(file.path)
         var (found, replaces) = (stat(), force as Bool?)
         if lstat(file.path, &found) == 0 {
             switch found.st_mode & S_IFMT {
@@ -132,7 +128,8 @@ struct DownloadVerb: AsyncParsableCommand {
             default: throw CommandFailure(.cannotCreate, "\(file.path) is not a file")
             }
             if output == nil, !force {
-                throw CommandFailure(.cannotCreate, "\(file.path) exists. Use --force to replace the file, or -o to name another file")
+                throw CommandFailure(
+                    .cannotCreate, "\(file.path) exists. Use --force to replace the file, or -o to name another file")
             }
             if !force { replaces = nil }
         }

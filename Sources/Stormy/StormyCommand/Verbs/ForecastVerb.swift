@@ -118,6 +118,7 @@ struct ForecastVerb: AsyncParsableCommand {
     }
 
     private func write(_ picture: Data, to path: String) throws {
+        try OwnFiles.refuse(PathName.absolute(path))
         try Output.file(picture, to: path)
         Output.line(path)
     }

@@ -27,7 +27,8 @@ struct PlaceVerb: AsyncParsableCommand {
         // The coordinates may begin with a minus sign, so all words after the name are passed unparsed.
         @Argument(
             parsing: .captureForPassthrough,
-            help: ArgumentHelp("The latitude and longitude in degrees. South and west are negative numbers.", valueName: "lat,lon"))
+            help: ArgumentHelp(
+                "The latitude and longitude in degrees. South and west are negative numbers.", valueName: "lat,lon"))
         var rest: [String] = []
 
         func run() async throws {
@@ -121,7 +122,8 @@ struct PlaceVerb: AsyncParsableCommand {
         // The coordinates may begin with a minus sign, so all words after the name are passed unparsed.
         @Argument(
             parsing: .captureForPassthrough,
-            help: ArgumentHelp("The latitude and longitude in degrees. South and west are negative numbers.", valueName: "lat,lon"))
+            help: ArgumentHelp(
+                "The latitude and longitude in degrees. South and west are negative numbers.", valueName: "lat,lon"))
         var rest: [String] = []
 
         func run() async throws {

@@ -33,6 +33,7 @@ struct ReportVerb: AsyncParsableCommand {
         if output == "-" { return Output.document(page) }
         if output == nil { try AppDirectories.createPrivateFolder(AppRuntime.shared.directories.data) }
         let path = output ?? AppRuntime.shared.directories.data.appendingPathComponent("report.html").path
+        if let output { try OwnFiles.refuse(PathName.absolute(output)) }
         // Other users must not read the user's places and photos.
         try Output.file(Data(page.utf8), to: path, isPrivate: true)
         Output.line(path)

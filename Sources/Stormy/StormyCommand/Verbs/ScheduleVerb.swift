@@ -59,7 +59,8 @@ struct ScheduleVerb: AsyncParsableCommand {
         }
         if summary.wakesSystem {
             Output.line(
-                "The machine is woken from sleep for the check, if this system allows this. For details, run: stormy why StormyNoon")
+                "The machine is woken from sleep for the check, if this system allows this. For details, run: stormy why StormyNoon"
+            )
         }
         if try store.places().isEmpty { Output.note("No place is configured. Add a place: stormy place add NAME [LAT,LON]") }
         if let trouble { throw trouble }

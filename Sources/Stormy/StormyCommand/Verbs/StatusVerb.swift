@@ -58,7 +58,8 @@ struct StatusVerb: AsyncParsableCommand, CommandWithEffect {
             for reason in check.notAnswered { Output.line("  Not used: \(reason)") }
             for hours in check.unknownHours {
                 Output.line(
-                    "  The weather is not known: no service has all values from \(Output.moment(hours.from)), for \([hours].hourCount) h")
+                    "  The weather is not known: no service has all values from \(Output.moment(hours.from)), for \([hours].hourCount) h"
+                )
             }
             for reason in check.reasons { Output.line("  \(reason.words), \(Output.moment(reason.from))") }
         }

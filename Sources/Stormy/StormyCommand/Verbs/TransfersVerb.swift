@@ -17,7 +17,8 @@ struct TransfersVerb: AsyncParsableCommand {
         var ofTransfers: BackgroundTransfers.Action? { BackgroundTransfers.Action(rawValue: rawValue) }
     }
 
-    @Argument(help: "The action: cancel, pause, resume, retry, or clear (removes ended transfers from the list).") var action: Action?
+    @Argument(help: "The action: cancel, pause, resume, retry, or clear (removes ended transfers from the list).") var action:
+        Action?
     @Argument(help: "The ids of transfers, or \"all\".", completion: .transferIDs) var ids: [String] = []
     @Flag(help: "Also show the requests for forecasts, and transfers that were cleared.") var all = false
     @Option(help: "The maximum number of completed and cancelled transfers to show.") var limit = 20

@@ -44,7 +44,8 @@ struct UploadVerb: AsyncParsableCommand {
     @Flag(help: "Upload photos without their location, and ignore the configuration.") var removeLocation = false
     @Option(help: "When to upload: now, or charging (on external power and an unmetered network).") var when = StartCondition.now
     @Flag(help: "Upload photos again, even if they are on the server.") var again = false
-    @Flag(help: "Verify that the servers still have the uploaded files. Without names, all files are verified.") var verify = false
+    @Flag(help: "Verify that the servers still have the uploaded files. Without names, all files are verified.") var verify =
+        false
     @Flag(help: "Print JSON.") var json = false
 
     func validate() throws {
