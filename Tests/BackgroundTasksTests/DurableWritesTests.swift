@@ -74,7 +74,7 @@ import Testing
         await store.calls.finished()
         #expect(store.written == ["a cancel", "a suspend"], "in their order")
         #expect(store.said.count == 1)
-        #expect(store.said.first?.hasPrefix("a cancel could not be recorded yet: no space left") == true)
+        #expect(store.said.first?.hasPrefix("a cancel could not be recorded yet: no space is left") == true)
     }
 
     /// The caller flushes the delayed writes before it makes a later write. Otherwise, for example, an older cancel could remove

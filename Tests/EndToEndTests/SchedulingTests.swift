@@ -481,8 +481,8 @@ extension EndToEnd {
                 '\(tool)' background quit
                 """
             let result = try Child.run("unshare", Namespaces.withOwnMounts(script), environment: app.home.environment)
-            let parts = result.output.components(separatedBy: "waits: ")
-            #expect(parts.count == 2 && parts.last?.contains("no space left") == true, "\(result)")
+            let parts = result.output.components(separatedBy: "cannot work now: ")
+            #expect(parts.count == 2 && parts.last?.contains("no space is left") == true, "\(result)")
             #expect(parts.last?.contains("running, pid") == true, "\(result)")
             #expect(app.lines == ["begin refresh BGAppRefreshTask"], "\(result)")
         }

@@ -172,7 +172,7 @@ extension EndToEnd {
                 "\(doctor)")
             #expect(try isActive("service") == "inactive")
             // All other commands start the agent if work is pending. The agent checks the work and exits again.
-            #expect(try home.stormy("status").output.contains("not needed now; it starts at "))
+            #expect(try home.stormy("status").output.contains("not needed now. The agent starts at "))
             try home.wait("the agent") { try $0.fact(.absence) == nil ? true : nil }
             _ = try waitForAbsence()
             let why = try home.stormy("why").output

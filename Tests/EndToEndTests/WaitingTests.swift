@@ -64,9 +64,9 @@ extension EndToEnd {
                 set -e; was=$(cat \(limit))
                 '\(tool)' place add Here 1,1 --no-sync >/dev/null
                 echo 0 > \(limit); '\(tool)' schedule >/dev/null
-                timeout 120 sh -c "until '\(tool)' status | grep 'waits: .*inotify'; do :; done"
+                timeout 120 sh -c "until '\(tool)' status | grep 'cannot work now: .*inotify'; do :; done"
                 echo "$was" > \(limit)
-                timeout 120 sh -c "until '\(tool)' status | grep 'Agent *running, pid [0-9]*$' && ! '\(tool)' status | grep -q waits:; do :; done"
+                timeout 120 sh -c "until '\(tool)' status | grep 'Agent *running, pid [0-9]*$' && ! '\(tool)' status | grep -q 'cannot work now'; do :; done"
                 '\(tool)' simulate launch StormyNoon --wait; '\(tool)' quit
                 """
             let result = try Child.run("unshare", Namespaces.asOwnUser(script), environment: home.environment)

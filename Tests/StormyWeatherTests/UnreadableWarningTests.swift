@@ -78,7 +78,7 @@ import Testing
         #expect(read.hasOpenEnd == true && read.until == noon - 3600 + 10 * 86_400)
         #expect(
             AlertMessage.doubts(in: [message]) == [
-                "1 of its 1 warnings end after more than 100 days, and count as warnings without an end"
+                "1 of 1 warnings end after more than 100 days, and count as warnings without an end"
             ])
         // The warning is valid as long as its service lists it.
         #expect(reasons(message, noon + 50 * 86_400, noon + 50 * 86_400) == ["Tornado"])
@@ -173,7 +173,7 @@ import Testing
         #expect(message.infos[0].severity == .severe && reasons(message) == ["Tornado"])
         #expect(
             AlertMessage.doubts(in: [message]) == [
-                "1 of its 1 warnings have no readable severity, so the earlier severity is used, or \"severe\""
+                "1 of 1 warnings have no readable severity, so the earlier severity is used, or \"severe\""
             ])
         #expect(try us(["severity": severity]).severity == .severe)
     }
@@ -205,7 +205,7 @@ import Testing
             #expect(kept.map(\.identifier) == updates.map(\.identifier))
             #expect(kept.flatMap(\.infos).map(\.severity?.rawValue) == [earlier.lowercased(), earlier.lowercased()])
             #expect(
-                AlertMessage.doubts(in: kept).count == 1 && AlertMessage.doubts(in: kept)[0].hasPrefix("2 of its 2 warnings "))
+                AlertMessage.doubts(in: kept).count == 1 && AlertMessage.doubts(in: kept)[0].hasPrefix("2 of 2 warnings "))
             // The next check has only the first update.
             #expect(AlertMessage.keepingSeverities(updates, before: [kept[1]]) == kept)
         }
@@ -303,7 +303,7 @@ import Testing
             #expect(reasons(message, noon + 3 * 86_400, noon + 3 * 86_400) == ["Tornado"], "while it is listed")
             #expect(
                 AlertMessage.doubts(in: [message]) == [
-                    "1 of its 1 warnings have times that cannot be read, and may be valid for longer"
+                    "1 of 1 warnings have times that cannot be read, and may be valid for longer"
                 ])
         }
     }

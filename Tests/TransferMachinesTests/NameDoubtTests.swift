@@ -441,6 +441,6 @@ import Testing
             }
         }
         #expect(talk.lines.filter { $0.hasPrefix("PUT") }.count == 2, "\(talk.lines)")
-        #expect(talk.message?.contains("has neither") == true, "\(talk.message ?? "")")
+        #expect(talk.message?.contains("neither under its name") == true, "\(talk.message ?? "")")
     }
 }
