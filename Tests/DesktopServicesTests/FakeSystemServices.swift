@@ -6,7 +6,7 @@ import Synchronization
 /// emits signals.
 final class FakeSystemServices: Sendable {
     nonisolated(unsafe) private let connection: OpaquePointer
-    private let answer: Answer
+    private let answer: CannedReply
     private let filter: guint
 
     init(on bus: PrivateBus, isOnBattery: Bool) throws {
@@ -17,17 +17,17 @@ final class FakeSystemServices: Sendable {
             throw FixtureFailure("the private bus is not reachable")
         }
         connection = opened
-        let held = Answer(isOnBattery: isOnBattery)
+        let held = CannedReply(isOnBattery: isOnBattery)
         answer = held
         filter = g_dbus_connection_add_filter(
             opened,
             { connection, message, isIncoming, data in
                 guard let data, isIncoming != 0, let message else { return message }
-                return Unmanaged<Answer>.fromOpaque(data).takeUnretainedValue().filter(message, on: connection)
+                return Unmanaged<CannedReply>.fromOpaque(data).takeUnretainedValue().filter(message, on: connection)
             },
             Unmanaged.passRetained(held).toOpaque(),
             { data in
-                if let data { Unmanaged<Answer>.fromOpaque(data).release() }
+                if let data { Unmanaged<CannedReply>.fromOpaque(data).release() }
             })
         for name in ["org.freedesktop.UPower", "org.freedesktop.login1", "org.freedesktop.timedate1"] {
             var parameters: [OpaquePointer?] = [g_variant_new_string(name), g_variant_new_uint32(0)]
@@ -73,7 +73,7 @@ final class FakeSystemServices: Sendable {
     }
 }
 
-private final class Answer: Sendable {
+private final class CannedReply: Sendable {
     let isOnBattery: Mutex<Bool>
     /// The requests that wait for an answer while the services are frozen; `nil` if the services are not frozen.
     let waiting = Mutex<[Question]?>(nil)

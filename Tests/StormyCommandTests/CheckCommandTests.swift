@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    /// The virtual network does not limit response headers. At a reset, it closes the connection. `EndToEnd.Answer` therefore
+    /// The virtual network does not limit response headers. At a reset, it closes the connection. `EndToEnd.InvalidResponses` therefore
     /// tests too many headers and a reset with real connections.
     static let badAnswers = [
         BadAnswer("truncated JSON", "is incomplete", .json(String(Weather.forecast().prefix(1_500)))),

@@ -9,7 +9,7 @@ import Synchronization
 final class PresentationRecorder: Sendable {
     static var shared: PresentationRecorder { AppRuntime.shared.part { PresentationRecorder() } }
 
-    private struct Answer {
+    private struct Decision {
         let identifier: String
         let revision: Int
         let wish: NoticePresentation
@@ -17,7 +17,7 @@ final class PresentationRecorder: Sendable {
     }
 
     private struct State {
-        var answers: [Answer] = []
+        var decisions: [Decision] = []
         var isWriting = false
     }
 
@@ -27,7 +27,7 @@ final class PresentationRecorder: Sendable {
     func record(_ identifier: String, revision: Int, _ wish: NoticePresentation) async {
         await withCheckedContinuation { whoWaits in
             let begins = state.withLock { state in
-                state.answers.append(Answer(identifier: identifier, revision: revision, wish: wish, whoWaits: whoWaits))
+                state.decisions.append(Decision(identifier: identifier, revision: revision, wish: wish, whoWaits: whoWaits))
                 defer { state.isWriting = true }
                 return !state.isWriting
             }
@@ -37,23 +37,23 @@ final class PresentationRecorder: Sendable {
     }
 
     private func write() {
-        while let answers = next() {
-            let (meant, now) = (answers.map { ($0.identifier, $0.revision, $0.wish) }, AppRuntime.shared.now)
+        while let decisions = next() {
+            let (meant, now) = (decisions.map { ($0.identifier, $0.revision, $0.wish) }, AppRuntime.shared.now)
             DurableWrites.shared.commit("the presentation of a notification") { transaction in
                 for (identifier, revision, wish) in meant {
                     try transaction.applyPresentation(identifier, revision: revision, wish, now: now, zone: .current)
                 }
             }
-            for answer in answers { answer.whoWaits.resume() }
+            for decision in decisions { decision.whoWaits.resume() }
         }
     }
 
     /// Returns the responses that wait for a write, or `nil` if no response waits.
-    private func next() -> [Answer]? {
+    private func next() -> [Decision]? {
         state.withLock { state in
-            defer { state.answers = [] }
-            state.isWriting = !state.answers.isEmpty
-            return state.answers.isEmpty ? nil : state.answers
+            defer { state.decisions = [] }
+            state.isWriting = !state.decisions.isEmpty
+            return state.decisions.isEmpty ? nil : state.decisions
         }
     }
 }

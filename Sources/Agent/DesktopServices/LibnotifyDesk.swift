@@ -132,7 +132,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // This is safe because only t
         target.recordServerNumber(as: number)
     }
 
-    private func handleLateReply(for identifier: String, _ answer: ServerMessages.Answer) {
+    private func handleLateReply(for identifier: String, _ answer: ServerMessages.Reply) {
         guard let target = unanswered.removeValue(forKey: identifier) else { return }
         switch answer {
         case .shown(let number):

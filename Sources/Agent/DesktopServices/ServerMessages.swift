@@ -10,7 +10,7 @@ import Synchronization
 /// A server that froze still has the notification in its queue, and shows it when the server continues. A second call would then
 /// show the notification twice. GLib ignores a late reply, but the filter receives the reply and the number of its call.
 final class ServerMessages: Sendable {
-    enum Answer: Equatable {
+    enum Reply: Equatable {
         case shown(UInt32)
         case refused(String)
     }
@@ -21,7 +21,7 @@ final class ServerMessages: Sendable {
         var expected: [guint32: String] = [:]
         /// A reply that arrived before ``expect(for:)``, and the number of its call. Only one call runs at a time, so at most one
         /// such reply exists.
-        var early: (call: guint32, answer: Answer)?
+        var early: (call: guint32, reply: Reply)?
         /// `true` after a reply of the server was missing, until the server replies again.
         var isSilent = false
         /// The signals that arrived and were not yet returned to a caller.
@@ -35,7 +35,7 @@ final class ServerMessages: Sendable {
 
     private let state = Mutex(State())
     /// A function that is called on any thread, with the identifier of the notification.
-    private let onAnswer: @Sendable (String, Answer) -> Void
+    private let onAnswer: @Sendable (String, Reply) -> Void
     private let onSignOfLife: @Sendable () -> Void
     private let onSignal: @Sendable (UInt64) -> Void
 
@@ -45,7 +45,7 @@ final class ServerMessages: Sendable {
     ///   - onSignal: called on GLib's thread after a signal arrived. The argument is the position of the signal, for
     ///     ``drainSignals(upTo:about:)``.
     init(
-        onAnswer: @escaping @Sendable (String, Answer) -> Void, onSignOfLife: @escaping @Sendable () -> Void,
+        onAnswer: @escaping @Sendable (String, Reply) -> Void, onSignOfLife: @escaping @Sendable () -> Void,
         onSignal: @escaping @Sendable (UInt64) -> Void
     ) {
         (self.onAnswer, self.onSignOfLife, self.onSignal) = (onAnswer, onSignOfLife, onSignal)
@@ -75,9 +75,9 @@ final class ServerMessages: Sendable {
     /// Expects a late reply to the last call, because the server did not reply in time. The reply belongs to the notification
     /// with this identifier.
     func expect(for identifier: String) {
-        let early = state.withLock { state -> Answer? in
+        let early = state.withLock { state -> Reply? in
             state.isSilent = true
-            if let early = state.early, early.call == state.lastCall { return early.answer }
+            if let early = state.early, early.call == state.lastCall { return early.reply }
             state.expected[state.lastCall] = identifier
             return nil
         }
@@ -118,7 +118,7 @@ final class ServerMessages: Sendable {
         if type == G_DBUS_MESSAGE_TYPE_SIGNAL { return seeSignal(message) }
         // A message of the bus does not show that the server responds.
         guard text(g_dbus_message_get_sender(message)) != "org.freedesktop.DBus" else { return }
-        let answer: Answer
+        let reply: Reply
         switch type {
         case G_DBUS_MESSAGE_TYPE_METHOD_RETURN:
             let number = g_dbus_message_get_body(message).flatMap { body -> UInt32? in
@@ -127,9 +127,9 @@ final class ServerMessages: Sendable {
                 defer { g_variant_unref(child) }
                 return g_variant_get_uint32(child)
             }
-            answer = .shown(number ?? 0)
+            reply = .shown(number ?? 0)
         case G_DBUS_MESSAGE_TYPE_ERROR:
-            answer = .refused(text(g_dbus_message_get_error_name(message)) ?? "no reason given")
+            reply = .refused(text(g_dbus_message_get_error_name(message)) ?? "no reason given")
         default: return
         }
         let call = g_dbus_message_get_reply_serial(message)
@@ -138,12 +138,12 @@ final class ServerMessages: Sendable {
             let isAlive = state.isSilent
             state.isSilent = false
             guard let identifier = state.expected.removeValue(forKey: call) else {
-                if call == state.lastCall { state.early = (call, answer) }
+                if call == state.lastCall { state.early = (call, reply) }
                 return (nil, isAlive)
             }
             return (identifier, isAlive)
         }
-        if let identifier { onAnswer(identifier, answer) }
+        if let identifier { onAnswer(identifier, reply) }
         if isAlive { onSignOfLife() }
     }
 

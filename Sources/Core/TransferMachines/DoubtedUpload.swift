@@ -12,13 +12,13 @@ struct DoubtedUpload: UploadProtocol {
     private enum State: Equatable {
         case sending
         /// The response may come from a captive portal.
-        case querying(after: Answer)
+        case querying(after: SendingResult)
         /// The upload waits, because the response to the request for the unused name may come from a captive portal.
         case waiting
     }
 
     /// The response to the request that sent the file.
-    private enum Answer: Equatable {
+    private enum SendingResult: Equatable {
         /// The server reported success. If the success was a redirect, `leading` is the address to which the server redirected.
         case stored(at: String, leading: String?)
         /// A redirect to another address, as if the file had to be sent to that address.
@@ -95,7 +95,7 @@ struct DoubtedUpload: UploadProtocol {
 
     /// Returns whether the server redirects the unused name to the address to which it redirected the file. A server that
     /// confirms uploads by a redirect redirects the unused name to another address, for example to a login page.
-    private func leadsEverybody(_ head: ResponseHead, after answer: Answer) -> Bool {
+    private func leadsEverybody(_ head: ResponseHead, after answer: SendingResult) -> Bool {
         guard (300..<400).contains(head.status), !head.leadsToEncryption else { return false }
         switch answer {
         case .led(to: let place), .stored(at: _, leading: let place?): return place == CommonResponse.place(head)

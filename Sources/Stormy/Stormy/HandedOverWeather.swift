@@ -92,7 +92,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     private func receive(_ data: Data, from source: WeatherSource, of task: URLSessionTask, _ session: URLSession) throws {
         guard let request = task.originalRequest else { return }
         let (place, now) = (source.place, BGTaskScheduler.now)
-        let answer: WeatherSource.Answer
+        let answer: WeatherSource.ReadResult
         do {
             answer = try source.read(
                 data, task.response, to: request, stored: question.store.lastAnswer(of: place, now: now), now: now)

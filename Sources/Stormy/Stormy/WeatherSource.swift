@@ -34,7 +34,7 @@ struct WeatherSource: Sendable {
     private func urlRequest(_ asked: WeatherRequest) throws -> URLRequest { try URLRequest(asked, userAgent: userAgent) }
 
     /// The result of reading a response: a forecast, or the next request to send.
-    enum Answer {
+    enum ReadResult {
         case forecast(FetchedForecast)
         case more(URLRequest)
     }
@@ -42,7 +42,7 @@ struct WeatherSource: Sendable {
     /// - Parameter stored: the forecast that a response with status 304 confirms.
     func read(
         _ data: Data, _ response: URLResponse?, to request: URLRequest, stored: FetchedForecast?, now: Date
-    ) throws(WeatherError) -> Answer {
+    ) throws(WeatherError) -> ReadResult {
         let http = response as? HTTPURLResponse
         let asked = WeatherRequest(
             url: request.url?.absoluteString ?? "",

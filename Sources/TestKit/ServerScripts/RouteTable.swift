@@ -2,7 +2,7 @@ import Synchronization
 
 /// The table of routes. The table determines the response to each request.
 package final class RouteTable: Sendable {
-    package enum Answer {
+    package enum Responder {
         /// A list of scripts. Each request uses the next script. The last script is used for all further requests.
         case scripts([ResponseScript], next: Int)
         case handler(@Sendable (RecordedRequest) -> ResponseScript)
@@ -12,7 +12,7 @@ package final class RouteTable: Sendable {
     private struct Route {
         let method: String?
         let pattern: String
-        var answer: Answer
+        var responder: Responder
 
         /// Returns how closely the route fits; `nil` if the route does not fit. An exact path fits better than a prefix. A longer
         /// prefix fits better than a shorter prefix. A route with a method fits better than a route for any method.
@@ -31,10 +31,10 @@ package final class RouteTable: Sendable {
 
     /// Sets the response for a method and a pattern. The new response replaces an earlier response for the same method and
     /// pattern.
-    package func set(_ method: String?, _ pattern: String, _ answer: Answer) {
+    package func set(_ method: String?, _ pattern: String, _ responder: Responder) {
         routes.withLock { routes in
             routes.removeAll { $0.method == method && $0.pattern == pattern }
-            routes.append(Route(method: method, pattern: pattern, answer: answer))
+            routes.append(Route(method: method, pattern: pattern, responder: responder))
         }
     }
 
@@ -56,16 +56,16 @@ package final class RouteTable: Sendable {
 
     /// Returns the handling of a request. If the route has a list of scripts, one script is consumed.
     package func exchange(for request: RecordedRequest) -> any Exchange {
-        let answer: Answer? = routes.withLock { routes in
+        let responder: Responder? = routes.withLock { routes in
             let ranked = routes.indices.compactMap { index in routes[index].rank(request).map { (index, $0) } }
             guard let best = ranked.max(by: { $0.1 < $1.1 })?.0 else { return nil }
-            let answer = routes[best].answer
-            if case .scripts(let scripts, let next) = answer {
-                routes[best].answer = .scripts(scripts, next: min(next + 1, scripts.count - 1))
+            let responder = routes[best].responder
+            if case .scripts(let scripts, let next) = responder {
+                routes[best].responder = .scripts(scripts, next: min(next + 1, scripts.count - 1))
             }
-            return answer
+            return responder
         }
-        switch answer {
+        switch responder {
         case nil: return ScriptedExchange(.status(404, body: "no such route"))
         case .scripts(let scripts, let next): return ScriptedExchange(scripts[next])
         case .handler(let handler): return ScriptedExchange(handler(request))

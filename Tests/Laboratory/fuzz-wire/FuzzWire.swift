@@ -11,7 +11,7 @@ import TransferMachines
 public func fuzzWire(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = UnsafeBufferPointer(start: start, count: count)
     guard let listener = bytes.first else { return 0 }
-    let answers = bytes.dropFirst().split(separator: 0x1E, maxSplits: 15, omittingEmptySubsequences: true).compactMap(Answer.init)
+    let answers = bytes.dropFirst().split(separator: 0x1E, maxSplits: 15, omittingEmptySubsequences: true).compactMap(ScriptedResponse.init)
     guard let first = answers.first else { return 0 }
     let now = Date(timeIntervalSince1970: 1_750_000_000)
     switch listener % 9 {
@@ -21,7 +21,7 @@ public func fuzzWire(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     return 0
 }
 
-private struct Answer {
+private struct ScriptedResponse {
     let head: ResponseHead
     let end: WireEnd
     let count: Int64
@@ -64,7 +64,7 @@ private func download(_ head: ResponseHead, _ end: WireEnd, durable: Int64, _ no
     _ = machine.ended(end, durableBytes: durable, now: now, attemptsWithoutProgress: 1, jitter: 0.5)
 }
 
-private func upload(_ kind: UploadKind, _ answers: [Answer], _ now: Date) {
+private func upload(_ kind: UploadKind, _ answers: [ScriptedResponse], _ now: Date) {
     var order = UploadOrder(method: kind, fileName: "storm.jpg", byteCount: 100_000, token: "token")
     (order.contentType, order.sha1) = ("image/jpeg", String(repeating: "0", count: 40))
     let plan = UploadPlan(

@@ -272,8 +272,8 @@ extension BackgroundSession {
             launch == nil && state.withLock { $0.tasks[transfer.taskIdentifier]?.facts.withLock { !$0.isCompleted } ?? false }
         if !isOfThisProcess { state.withLock { $0.reporting.hasReported = true } }
         let task = task(of: transfer, session)
-        let answer = Answer(transfer)
-        let error = answer.error
+        let result = TransferResult(transfer)
+        let error = result.error
         // The file may have another name than the requested name.
         if let place = transfer.destination {
             task.facts.withLock { $0.destination = URL(fileURLWithPath: place, isDirectory: false) }
@@ -288,7 +288,7 @@ extension BackgroundSession {
         if let completion = task.facts.withLock({ $0.completion }) {
             finished(task, transfer.id)
             call(for: event, isLast: true) {
-                answer.hand { completion(TransferEnd(file: $0, response: transfer.response, error: error)) }
+                result.hand { completion(TransferEnd(file: $0, response: transfer.response, error: error)) }
             }
             return forget(task, told: event.id, batch)
         }
@@ -303,11 +303,11 @@ extension BackgroundSession {
             forget(task, told: event.id, batch, recorder)
         }
         if transfer.kind == .upload || transfer.taskKind == "data" {
-            if let file = answer.file { return hand(file, of: transfer, event, task, session, then: end) }
-        } else if answer.file != nil, let download = task as? URLSessionDownloadTask,
+            if let file = result.file { return hand(file, of: transfer, event, task, session, then: end) }
+        } else if result.file != nil, let download = task as? URLSessionDownloadTask,
             let delegate = task.receiver(as: (any URLSessionDownloadDelegate).self, or: self.delegate)
         {
-            answer.hand { file in
+            result.hand { file in
                 guard let file else { return }
                 call(for: event) { delegate.urlSession(session, downloadTask: download, didFinishDownloadingTo: file) }
             }
@@ -317,17 +317,17 @@ extension BackgroundSession {
 
     /// Reports the end of a transfer to the tasks that joined the transfer and have other identifiers.
     func reportToJoinedTasks(_ transfer: TransferRecord, _ session: URLSession) {
-        let answer = Answer(transfer)
+        let result = TransferResult(transfer)
         let joined = state.withLock { state in transfer.id.flatMap { state.joined.removeValue(forKey: $0) } ?? [] }
         for task in joined {
-            task.facts.withLock { ($0.error, $0.end) = (answer.error, TaskStatus(transfer)) }
+            task.facts.withLock { ($0.error, $0.end) = (result.error, TaskStatus(transfer)) }
             finished(task, nil)
             defer { forget(task) }
             if let completion = task.facts.withLock({ $0.completion }) {
-                answer.hand { completion(TransferEnd(file: $0, response: transfer.response, error: answer.error)) }
+                result.hand { completion(TransferEnd(file: $0, response: transfer.response, error: result.error)) }
             } else {
                 let delegate = task.receiver(or: delegate)
-                delegate?.urlSession(session, task: task, didCompleteWithError: answer.error)
+                delegate?.urlSession(session, task: task, didCompleteWithError: result.error)
                 (delegate as? any DeliveredEndsRecorder)?.recordDeliveredEnds()
             }
         }

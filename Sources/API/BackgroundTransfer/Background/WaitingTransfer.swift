@@ -49,10 +49,10 @@ struct WaitingTransfer: Sendable {
             stopWaiting(grace: grace)
             throw error
         }
-        let answer = Answer(ended)
-        guard let response = ended.response, let file = answer.file else {
+        let result = TransferResult(ended)
+        guard let response = ended.response, let file = result.file else {
             release()
-            throw answer.error ?? URLError(.badServerResponse)
+            throw result.error ?? URLError(.badServerResponse)
         }
         return EndedTransfer(file: file, response: response) { release() }
     }

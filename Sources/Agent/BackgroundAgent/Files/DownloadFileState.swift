@@ -13,7 +13,7 @@ struct DownloadFileState {
     }
 
     /// The kind of response: the complete file, the rest of the file, or none.
-    enum Answer {
+    enum ResponseKind {
         case none
         case whole
         case rest(from: Int64)
@@ -34,7 +34,7 @@ struct DownloadFileState {
     var place: PartPlace
     var descriptor: Int32 = -1
     var intake = Intake.discarding
-    var answer = Answer.none
+    var answer = ResponseKind.none
     var bytes = PartBytes()
     /// `true` if the disk worker already has a task for the few bytes that arrived.
     var isRemembered = false

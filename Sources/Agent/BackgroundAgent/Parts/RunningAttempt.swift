@@ -123,11 +123,11 @@ struct RunningAttempt {
     enum Work {
         /// The attempt of a download. `body` is the body of the request if this body is a file.
         case download(DownloadFile, body: UploadFile?)
-        case upload(UploadMachine, UploadFile?, Answer)
+        case upload(UploadMachine, UploadFile?, BodyHandling)
     }
 
     /// The handling of the response body of an upload's request.
-    enum Answer {
+    enum BodyHandling {
         case kept(ResponseSink)
         case compared(ComparisonSink)
 

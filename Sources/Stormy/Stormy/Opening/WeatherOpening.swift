@@ -76,13 +76,13 @@ struct WeatherOpening: Sendable {
         try Task.checkCancellation()
         let left = timeout.map { max(.zero, $0 - (runtime.elapsed - began)) } ?? Self.meteoAlarmTime
         try await feeds.refreshSubstitutes(for: asked, within: min(Self.meteoAlarmTime, left))
-        let answers = try await request(asked, within: timeout.map { max(.zero, $0 - (runtime.elapsed - began)) }, tell)
+        let results = try await request(asked, within: timeout.map { max(.zero, $0 - (runtime.elapsed - began)) }, tell)
         // The caller may have been cancelled, or a newer opening may have begun.
         try Task.checkCancellation()
         var failure: WeatherUnavailable?
         let outcomes = try places.map { place in
             guard let id = place.id, asked.contains(place) else { return try check.stored(place, trouble: nil) }
-            switch answers[id] {
+            switch results[id] {
             case .success(let outcome): return outcome
             case .failure(let error): return try fallBack(place, error.description, &failure)
             case nil: return try fallBack(place, noAnswer, &failure)
@@ -120,7 +120,7 @@ struct WeatherOpening: Sendable {
     private func request(
         _ places: [Place], within limit: Duration?, _ tell: @escaping @Sendable (OpenState) -> Void
     ) async throws -> [Int64: Result<CheckOutcome, WeatherUnavailable>] {
-        let (answers, trouble) = (Answers(), FirstError())
+        let (results, trouble) = (Results(), FirstError())
         try await within(limit) {
             await Lanes(count: Self.lanes, patience: WeatherCheck.longestWait).forEach(of: places) { place in
                 let result: Result<CheckOutcome, WeatherUnavailable>
@@ -133,14 +133,14 @@ struct WeatherOpening: Sendable {
                 }
                 // A cancelled request means that the service did not respond in time. No result is stored for the place.
                 if Task.isCancelled { return }
-                tell(.progress(done: answers.add(result, of: place), total: places.count))
+                tell(.progress(done: results.add(result, of: place), total: places.count))
             }
         }
         try trouble.check()
-        return answers.all
+        return results.all
     }
 
-    private final class Answers: Sendable {
+    private final class Results: Sendable {
         private let results = Mutex<[Int64: Result<CheckOutcome, WeatherUnavailable>]>([:])
 
         /// - Returns: the number of results.

@@ -130,7 +130,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     }
 
     /// The warnings in a response.
-    package struct Answer: Sendable, Equatable {
+    package struct Warnings: Sendable, Equatable {
         /// The messages, without tests, exercises and drafts.
         package var messages: [AlertMessage]
         /// The number of warnings that cannot be read. A warning that is missing in ``messages`` may be one of the unreadable
@@ -143,12 +143,12 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     /// Reads the warnings in a response. If a response contains no warnings, the list is empty, which is not an error.
     ///
     /// - Throws: ``WeatherError``
-    package func read(_ data: Data, status: Int, now: Date) throws(WeatherError) -> Answer {
+    package func read(_ data: Data, status: Int, now: Date) throws(WeatherError) -> Warnings {
         if self == .meteoAlarm { return try Self.document(data, status: status) }
         let answer = try ServiceResponse.jsonOfAPlace(data, status: status)
         let list = answer[self == .brightSky ? "alerts" : "features"] ?? answer["@graph"]
         guard let elements = list?.elements else { throw .notCAP }
-        var result = Answer(messages: [], unreadable: 0, dataTime: ServiceTime.date(answer["updated"]))
+        var result = Warnings(messages: [], unreadable: 0, dataTime: ServiceTime.date(answer["updated"]))
         for element in elements where Self.isActual(element) {
             let message: AlertMessage? =
                 switch self {
@@ -172,9 +172,9 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     }
 
     /// Reads one document that a feed of MeteoAlarm links to.
-    private static func document(_ data: Data, status: Int) throws(WeatherError) -> Answer {
+    private static func document(_ data: Data, status: Int) throws(WeatherError) -> Warnings {
         switch status {
-        case 200...299: Answer(messages: try CAPDocument.parse(data).map { [$0] } ?? [], unreadable: 0)
+        case 200...299: Warnings(messages: try CAPDocument.parse(data).map { [$0] } ?? [], unreadable: 0)
         case 304: throw .notModified
         case 429: throw .rateLimited(reason: "")
         default: throw .service(status: status, reason: "")

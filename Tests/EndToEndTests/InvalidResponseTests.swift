@@ -6,7 +6,7 @@ import Testing
 extension EndToEnd {
     /// Tests of invalid responses that need a real connection. `CheckCommandTests` contains the tests of all other invalid
     /// responses.
-    @Suite struct Answer {
+    @Suite struct InvalidResponses {
         let server: FaultyServer
         let home: Home
 

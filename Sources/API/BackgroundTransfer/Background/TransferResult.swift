@@ -7,7 +7,7 @@ import ProcessSupport
 import Spool
 
 /// The result of an ended transfer: the file with the response, or the error.
-struct Answer {
+struct TransferResult {
     let file: URL?
     let error: URLError?
     private let isAtItsDestination: Bool
