@@ -36,7 +36,7 @@ private func day(_ source: String = "One", hours: Range<Int> = 0..<48, _ change:
 
     @Test func `hours that are missing, or lack gusts or rain that other hours have, are unknown`() {
         let cases: [(Forecast, [StormWindow])] = [
-            (day(hours: 0..<8), [window(8, 12)]),
+            (day(hours: 0..<8), [window(8, 24)]),
             (
                 Forecast(hours: day().hours.filter { ![3, 4, 9].contains(Int($0.start.timeIntervalSince(noon) / 3600)) }),
                 [
@@ -45,15 +45,20 @@ private func day(_ source: String = "One", hours: Range<Int> = 0..<48, _ change:
             ),
             (day { number, hour in if number == 2 { hour.gustsKMH = nil } }, [window(2, 3)]),
             (day { number, hour in if number == 2 { hour.precipitationMM = nil } }, [window(2, 3)]),
-            // Missing hours are not reported if they are more than twelve hours ahead.
-            (day { number, hour in if number == 12 { hour.weatherCode = nil } }, []),
-            // Some services have no values for gusts, or have them only for a few hours.
+            // Missing hours are reported up to the horizon, which is 24 hours ahead.
+            (day { number, hour in if [23, 24].contains(number) { hour.weatherCode = nil } }, [window(23, 24)]),
+            // Some services have no values for gusts.
             (day { _, hour in hour.gustsKMH = nil }, []),
-            (day { number, hour in if number > 5 { hour.gustsKMH = nil } }, []),
+            (day { number, hour in if number > 5 { hour.gustsKMH = nil } }, [window(6, 24)]),
         ]
         for (forecast, expected) in cases { #expect(rule.unknownHours(in: forecast, now: noon) == expected) }
         #expect(StormRule(horizonHours: 3).unknownHours(in: day(hours: 0..<2), now: noon) == [window(2, 3)])
         #expect(StormRule(thunderstorm: false).unknownHours(in: sixUnknown, now: noon) == [], "no code is needed")
+    }
+
+    @Test(arguments: [(1, 3), (24, 3), (48, 3), (49, 4), (168, 8)])
+    func `a forecast is requested up to the horizon`(_ horizon: Int, _ days: Int) {
+        #expect(StormRule(horizonHours: horizon).forecastDays == days)
     }
 
     @Test func `hours that begin at the half hour are known`() {

@@ -52,6 +52,28 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         return machine.ended(end, now: now, attemptsWithoutProgress: 0, jitter: 0.5)
     }
 
+    /// A script can respond with status 200 to a file that it did not store.
+    @Test(arguments: [
+        (#"{"success":false,"error":"quota exceeded"}"#, "quota exceeded"), (#"{"ok":false}"#, nil),
+        (#"{"status":"error","message":"file type not allowed"}"#, "file type not allowed"), (#"{"error":"no"}"#, "no"),
+        (#"{"errors":["too large"]}"#, "too large"), (#"{"error":{"code":5}}"#, nil), (#"{"success":"false"}"#, nil),
+        (#"<rsp stat="fail"><err code="5" msg="Filetype was not recognised"/></rsp>"#, "Filetype was not recognised"),
+    ]) func `a successful response that contains a refusal is a failure`(_ body: String, _ reason: String?) {
+        var end = end(200, sent: 1_000)
+        end.body = Data(body.utf8)
+        guard case .fail(let trouble) = outcome(end) else { return #expect(Bool(false), "\(outcome(end))") }
+        #expect(trouble.message.hasSuffix(reason.map { "did not store the file: \($0)" } ?? "did not store the file."))
+    }
+
+    @Test(arguments: [
+        "", "ok", #"{"success":true,"errors":[]}"#, #"{"status":"ok","error":null}"#, #"{"error":""}"#, #"{"id":7}"#, "[1]",
+        #"<rsp stat="ok"><photoid>7</photoid></rsp>"#, "<html><h1>Thank you</h1></html>",
+    ]) func `a response without a refusal completes the upload`(_ body: String) {
+        var end = end(200, sent: 1_000)
+        end.body = Data(body.utf8)
+        guard case .finished = outcome(end) else { return #expect(Bool(false), "\(outcome(end))") }
+    }
+
     /// The server may need minutes to process a photo before it responds. The server may store each copy that is sent again.
     @Test(arguments: [false, true]) func `a form without a response is sent three times at most`(_ isRestarted: Bool) throws {
         var talk = Dialogue(plan())

@@ -36,6 +36,10 @@ struct FormUpload: UploadProtocol {
         return .send(request, form.content, persistFirst: UploadMemory(step: .put, creations: losses == 0 ? nil : losses))
     }
 
+    private static func refused(_ reason: String) -> String {
+        "The server responded that it did not store the file" + (reason.isEmpty ? "." : ": \(reason)")
+    }
+
     private static let lostResponses = """
         The server received the file \(maximumLosses) times and did not respond. Check whether the file is on the \
         server before you retry the upload.
@@ -50,7 +54,12 @@ struct FormUpload: UploadProtocol {
         switch head.status {
         case 200..<300 where !head.isUnencrypted && head.isPage && Self.asksForPassword(end.body):
             .fail(head, -1013, "The server sent a page that asks for a password.")
-        case 200..<300: .finished(remoteURL: place(of: head))
+        case 200..<300:
+            if let refusal = FormRefusal(end.body) {
+                .fail(head, -1011, Self.refused(refusal.reason))
+            } else {
+                .finished(remoteURL: place(of: head))
+            }
         case 303 where !head.leadsToALogInPage && end.bytesSent >= form.length(around: plan.order.byteCount):
             .finished(remoteURL: place(of: head))
         // The server responded before it received the complete form, so the response is not about this photo.

@@ -137,6 +137,8 @@ struct FeedWarnings: Sendable {
         var leftOut: Int
         /// The number of entries of a feed that have no readable warning and no usable link.
         var unusable = 0
+        /// `true` if the feed has further pages, which are not read.
+        var hasMorePages = false
         /// The addresses of documents that contain no warning: tests, exercises and drafts.
         var emptyLinks: Set<String>
         /// The time of the data according to the feed.
@@ -149,9 +151,12 @@ struct FeedWarnings: Sendable {
                 (notRequested, "were not requested yet, because there are too many for one check"),
                 (leftOut, "were not used, because there are too many or their links are not valid"),
             ]
-            let sentences = counts.filter { $0.0 > 0 }.map { "\($0.0) of the linked documents \($0.1)" }
-            return unusable == 0
-                ? sentences : sentences + ["\(unusable) of the entries of the feed have no readable warning and no usable link"]
+            var sentences = counts.filter { $0.0 > 0 }.map { "\($0.0) of the linked documents \($0.1)" }
+            if unusable > 0 {
+                sentences.append("\(unusable) of the entries of the feed have no readable warning and no usable link")
+            }
+            if hasMorePages { sentences.append("the feed has further pages, and only the first page is read") }
+            return sentences
         }
     }
 
@@ -161,11 +166,14 @@ struct FeedWarnings: Sendable {
             let content = try AlertFeed.parse(data, base: address)
             let unusable = content.unusable == 0 ? nil : content.unusable
             let part = WarningFeed.Part(
-                place: nil, entries: content.entries, leftOut: content.leftOut, unusable: unusable)
+                place: nil, entries: content.entries, leftOut: content.leftOut, unusable: unusable,
+                hasMorePages: content.hasMorePages ? true : nil)
             return ([part], content.dataTime)
         }
         var found = try await messages(of: listed, at: nil, until: start + min(limit, Self.longestRefresh))
-        (found.dataTime, found.unusable) = (listed.dataTime, listed.part(of: nil)?.unusable ?? 0)
+        let part = listed.part(of: nil)
+        (found.dataTime, found.unusable) = (listed.dataTime, part?.unusable ?? 0)
+        found.hasMorePages = part?.hasMorePages ?? false
         return found
     }
 

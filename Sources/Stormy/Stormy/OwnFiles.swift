@@ -58,7 +58,7 @@ package struct OwnFiles: Sendable {
     /// - Throws: ``Unknown``.
     package func contain(_ path: String) throws(Unknown) -> Bool {
         switch PathStatus.at(path) {
-        case .absent: return false
+        case .absent: return PathName.resolved(URL(exactPath: path).deletingLastPathComponent().path).map(isAtOrBelow) ?? false
         // If a path is not valid for any file, it is not the path of a file of the app.
         case .unreadable(let number) where FileFault(number) == .impossible: return false
         case .unreadable(let number): throw Unknown(reason: String(cString: strerror(number)))
@@ -90,6 +90,9 @@ package struct OwnFiles: Sendable {
         let count = readlink("/proc/self/fd/\(descriptor)", &path, path.count - 1)
         return count > 0 ? PathName(bytes: path[..<count].map { UInt8(bitPattern: $0) }) : nil
     }
+
+    /// Returns whether a folder is one of the app's folders, or is in one of them.
+    private func isAtOrBelow(_ folder: PathName) -> Bool { folders.contains { $0 == folder || folder.isInside($0) } }
 
     private func isBelow(_ path: PathName) -> Bool { folders.contains { path.isInside($0) } }
 }

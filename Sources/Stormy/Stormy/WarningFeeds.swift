@@ -32,6 +32,8 @@ struct WarningFeed: StoreRecord {
         /// The number of entries without a readable warning and without a usable link (``AlertFeed/Content/unusable``). `nil` if
         /// there are no such entries.
         var unusable: Int?
+        /// `true` if the feed has further pages. `nil` if the feed has no further pages.
+        var hasMorePages: Bool?
     }
 
     /// The number of seconds after which the complete feed is requested again. A server or a cache may send status 304 by

@@ -198,7 +198,7 @@ package struct StormQuery {
             let count = taken.assessment.unknownHours?.hourCount ?? 0
             if count > 0 {
                 logError(
-                    "\(place.name): no service has values for \(count) of the next \(StormRule.reportedHours) hours. A storm in these hours is not detected"
+                    "\(place.name): no service has values for \(count) of the next \(settings.rule.horizonHours) hours. A storm in these hours is not detected"
                 )
             }
             return taken.assessment

@@ -17,7 +17,8 @@ struct WeatherSource: Sendable {
     init?(_ provider: WeatherProvider, _ place: Place, _ settings: StormySettings) {
         guard let coordinates = place.coordinates else { return nil }
         (self.provider, self.place, self.coordinates) = (provider, place, coordinates)
-        (service, userAgent) = (provider.service(baseURL: settings.weatherBaseURL), settings.userAgent)
+        service = provider.service(baseURL: settings.weatherBaseURL, days: settings.rule.forecastDays)
+        userAgent = settings.userAgent
     }
 
     /// The name of the service that must be credited.

@@ -1,25 +1,24 @@
 import Foundation
 
 extension StormRule {
-    /// The number of hours from now for which missing values are reported.
-    package static let reportedHours = 12
+    /// The number of days, from today, that a request for a forecast has to include. Services that limit the number send at most 16.
+    package var forecastDays: Int { min(16, max(3, (horizonHours + 23) / 24 + 1)) }
 
-    /// Returns the next hours for which the forecast has too few values, as ascending windows. Contiguous hours are joined into
-    /// one window.
+    /// Returns the hours up to the horizon for which the forecast has too few values, as ascending windows. Contiguous hours are
+    /// joined into one window.
     ///
     /// An hour is unknown if it is missing in the forecast, or if a necessary value is missing. Gusts and rain are necessary only
-    /// if the forecast has them for most hours, because some services never send them.
+    /// if the forecast has them for any of these hours, because some services never send them.
     package func unknownHours(in forecast: Forecast, now: Date) -> [StormWindow] {
-        let ahead = Double(min(Self.reportedHours, horizonHours)) * ForecastHour.seconds
         let horizonEnd = now.addingTimeInterval(Double(horizonHours) * ForecastHour.seconds)
         let hours = forecast.hours.filter { $0.end > now && $0.start < horizonEnd }
-        let hasGusts = hours.count { $0.gustsKMH != nil } * 2 > hours.count
-        let hasRain = hours.count { $0.rainMM != nil } * 2 > hours.count
+        let hasGusts = hours.contains { $0.gustsKMH != nil }
+        let hasRain = hours.contains { $0.rainMM != nil }
         var windows: [StormWindow] = []
         // The beginning of the current hour is taken from the forecast, because in some time zones hours begin at the half hour.
         let current = hours.first { $0.start <= now }?.start
         var start = current ?? Date(timeIntervalSince1970: (now.timeIntervalSince1970 / 3600).rounded(.down) * 3600)
-        while start < now.addingTimeInterval(ahead) {
+        while start < horizonEnd {
             let hour = hours.first { $0.start <= start && start < $0.end }
             let isComplete = hour.map { hour in
                 isKnown(hour) && (!hasGusts || hour.gustsKMH != nil) && (!hasRain || hour.rainMM != nil)

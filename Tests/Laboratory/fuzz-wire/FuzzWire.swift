@@ -11,7 +11,8 @@ import TransferMachines
 public func fuzzWire(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = UnsafeBufferPointer(start: start, count: count)
     guard let listener = bytes.first else { return 0 }
-    let answers = bytes.dropFirst().split(separator: 0x1E, maxSplits: 15, omittingEmptySubsequences: true).compactMap(ScriptedResponse.init)
+    let answers = bytes.dropFirst().split(separator: 0x1E, maxSplits: 15, omittingEmptySubsequences: true).compactMap(
+        ScriptedResponse.init)
     guard let first = answers.first else { return 0 }
     let now = Date(timeIntervalSince1970: 1_750_000_000)
     switch listener % 9 {

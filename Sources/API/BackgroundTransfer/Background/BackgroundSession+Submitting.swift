@@ -322,7 +322,8 @@ extension BackgroundSession {
             }
             let known = try transaction.joinableTransfer(session: wanted.session, key: key, now: now)
             // A download with a destination is not shared. If the file of an ended download is missing, the download is repeated.
-            if let known, known.kind == .download, known.destination == nil, !known.hasAnswer || TransferResult(known).file != nil {
+            if let known, known.kind == .download, known.destination == nil, !known.hasAnswer || TransferResult(known).file != nil
+            {
                 return known
             }
             return try transaction.insert(new)

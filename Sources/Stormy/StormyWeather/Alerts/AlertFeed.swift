@@ -22,6 +22,8 @@ package enum AlertFeed {
         package var leftOut = 0
         /// The number of entries without a usable link, plus the number of warnings in entries that cannot be read.
         package var unusable = 0
+        /// `true` if the feed has further pages (RFC 5005), which are not read.
+        package var hasMorePages = false
         /// The element `updated` of the feed itself (see ``DataTime``). `nil` if the feed does not have this element.
         package var dataTime: Date?
     }
@@ -40,6 +42,7 @@ package enum AlertFeed {
             return Content(entries: read.entries, unusable: read.unread)
         case "feed":
             var content = foremost(root.all("entry"), base)
+            content.hasMorePages = root.all("link").contains { $0.attributes["rel"] == "next" }
             content.dataTime = root["updated"].flatMap { date($0.text.trimmingCharacters(in: .whitespacesAndNewlines)) }
             return content
         case "rss", "RDF": return foremost((root["channel"]?.all("item") ?? []) + root.all("item"), base)
@@ -77,9 +80,10 @@ package enum AlertFeed {
         var (entries, unread) = messages(in: alerts)
         if alerts.isEmpty { unread = 1 }
         // The linked document may be readable even if the warning in the entry is not readable.
-        guard unread > 0, let address = link(element).flatMap({ resolved($0, base) }) else { return (entries, unread) }
+        let addresses = unread > 0 ? links(element).compactMap { resolved($0, base) } : []
+        guard !addresses.isEmpty else { return (entries, unread) }
         let updated = (element["updated"] ?? element["pubDate"])?.text.singleLine(limit: 60)
-        return (entries + [.link(address, updated: updated)], 0)
+        return (entries + addresses.map { .link($0, updated: updated) }, 0)
     }
 
     /// The elements whose text may be a document, in CDATA or with escaped characters.
@@ -117,19 +121,21 @@ package enum AlertFeed {
         return (entries, unread)
     }
 
-    /// Returns the link of an element. In Atom, each link has a type. In RSS, an element has one link, often to a page for
-    /// readers, and each enclosure has a type.
-    static func link(_ element: ResponseXML) -> String? {
+    /// Returns the links of an element to its documents. In Atom, each link has a type, and an entry can link to several documents.
+    /// In RSS, an element has one link, often to a page for readers, and each enclosure has a type.
+    static func links(_ element: ResponseXML) -> [String] {
         let links = element.all("link")
         let enclosures = element.all("enclosure").filter { $0.attributes["url"]?.isEmpty == false }
-        func first(_ type: String, of elements: [ResponseXML]) -> ResponseXML? {
-            elements.first { $0.attributes["type"]?.lowercased().contains(type) == true }
+        func all(_ type: String, of elements: [ResponseXML]) -> [ResponseXML] {
+            elements.filter { $0.attributes["type"]?.lowercased().contains(type) == true }
         }
-        let document = first("cap+xml", of: links) ?? first("cap+xml", of: enclosures) ?? first("/xml", of: enclosures)
-        let own = document ?? links.first { ["alternate", nil].contains($0.attributes["rel"]) } ?? links.first
-        let address = own?.attributes["href"] ?? own?.attributes["url"] ?? own?.text
-        if let address, !address.isEmpty { return address }
-        return element["guid"]?.text ?? element["id"]?.text
+        let documents = [all("cap+xml", of: links), all("cap+xml", of: enclosures), all("/xml", of: enclosures)].first {
+            !$0.isEmpty
+        }
+        let own =
+            documents ?? [links.first { ["alternate", nil].contains($0.attributes["rel"]) } ?? links.first].compactMap { $0 }
+        let addresses = own.compactMap { $0.attributes["href"] ?? $0.attributes["url"] ?? $0.text }.filter { !$0.isEmpty }
+        return addresses.isEmpty ? [element["guid"]?.text ?? element["id"]?.text].compactMap { $0 } : addresses
     }
 
     static func resolved(_ link: String, _ base: String) -> String? {

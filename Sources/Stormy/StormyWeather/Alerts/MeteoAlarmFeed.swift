@@ -150,7 +150,7 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
     /// Returns the address of an entry's document. `nil` if the address is neither on MeteoAlarm's host nor on its replacement.
     private static func address(_ entry: ResponseXML, _ baseURL: String?) -> String? {
         guard let base = try? ServiceAddress(origin, replacement: baseURL).url(""),
-            let link = AlertFeed.link(entry).flatMap({ AlertFeed.resolved($0, base + "/") }),
+            let link = AlertFeed.links(entry).first.flatMap({ AlertFeed.resolved($0, base + "/") }),
             let parts = URLComponents(string: link), let host = parts.host?.lowercased()
         else { return nil }
         let isOfficial = host == "meteoalarm.org" || host.hasSuffix(".meteoalarm.org")

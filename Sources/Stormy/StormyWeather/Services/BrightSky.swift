@@ -8,8 +8,12 @@ package struct BrightSky: WeatherService {
     package var source: String { "Deutscher Wetterdienst (Bright Sky)" }
     package var longestAge: TimeInterval? { nil }
     private let address: ServiceAddress
+    private let days: Int
 
-    package init(baseURL: String? = nil) { address = ServiceAddress("https://api.brightsky.dev", replacement: baseURL) }
+    package init(baseURL: String? = nil, days: Int = 3) {
+        address = ServiceAddress("https://api.brightsky.dev", replacement: baseURL)
+        self.days = days
+    }
 
     package func covers(_ place: Coordinates) -> Bool {
         (47.2...55.1).contains(place.latitude) && (5.8...15.1).contains(place.longitude)
@@ -17,7 +21,7 @@ package struct BrightSky: WeatherService {
 
     /// Returns a request for days by their dates, because the service has no other request for a forecast.
     package func request(for place: Coordinates, now: Date) throws(WeatherRequestError) -> WeatherRequest {
-        let days = [0, 3].map { now.addingTimeInterval(Double($0) * 86_400).formatted(.iso8601.year().month().day()) }
+        let days = [0, days].map { now.addingTimeInterval(Double($0) * 86_400).formatted(.iso8601.year().month().day()) }
         let query = [
             "lat=\(Coordinates.decimal(place.latitude))", "lon=\(Coordinates.decimal(place.longitude))", "date=\(days[0])",
             "last_date=\(days[1])", "tz=Etc/UTC", "units=dwd",

@@ -6,15 +6,21 @@ package struct OpenMeteo: WeatherService {
     package var source: String { Self.source }
     package var longestAge: TimeInterval? { nil }
     private let address: ServiceAddress
+    private let days: Int
 
-    /// - Parameter baseURL: an address that replaces scheme, host and port, for tests and mirrors. If this address has a path,
-    ///   the path becomes a prefix.
-    package init(baseURL: String? = nil) { address = ServiceAddress("https://api.open-meteo.com", replacement: baseURL) }
+    /// - Parameters:
+    ///   - baseURL: an address that replaces scheme, host and port, for tests and mirrors. If this address has a path, the path
+    ///     becomes a prefix.
+    ///   - days: the number of days of the forecast, from today.
+    package init(baseURL: String? = nil, days: Int = 3) {
+        address = ServiceAddress("https://api.open-meteo.com", replacement: baseURL)
+        self.days = days
+    }
 
     package func covers(_ place: Coordinates) -> Bool { true }
 
-    /// Returns the request for three days of hourly values. Requests for the same place are always equal: they contain no date,
-    /// and the order of their parameters is constant.
+    /// Returns the request for hourly values. Requests for the same place and number of days are always equal: they contain no
+    /// date, and the order of their parameters is constant.
     package func request(for place: Coordinates, now: Date) throws(WeatherRequestError) -> WeatherRequest {
         let query = [
             "latitude=\(Coordinates.decimal(place.latitude))",
@@ -23,7 +29,7 @@ package struct OpenMeteo: WeatherService {
                 + "cape,convective_inhibition,lifted_index",
             "timeformat=unixtime",
             "timezone=auto",
-            "forecast_days=3",
+            "forecast_days=\(days)",
             "wind_speed_unit=kmh",
             "precipitation_unit=mm",
         ]

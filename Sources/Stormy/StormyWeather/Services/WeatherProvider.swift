@@ -11,13 +11,15 @@ package enum WeatherProvider: String, Sendable, Hashable, Codable, CaseIterable 
 
     /// Returns the client of the service.
     ///
-    /// - Parameter baseURL: an address that replaces scheme, host and port, for tests and mirrors.
-    package func service(baseURL: String? = nil) -> any WeatherService {
+    /// - Parameters:
+    ///   - baseURL: an address that replaces scheme, host and port, for tests and mirrors.
+    ///   - days: the number of days of the forecast. Some services send a fixed number of days.
+    package func service(baseURL: String? = nil, days: Int = 3) -> any WeatherService {
         switch self {
-        case .openMeteo: OpenMeteo(baseURL: baseURL)
+        case .openMeteo: OpenMeteo(baseURL: baseURL, days: days)
         case .metNorway: MetNorway(baseURL: baseURL)
         case .nws: NationalWeatherService(baseURL: baseURL)
-        case .brightSky: BrightSky(baseURL: baseURL)
+        case .brightSky: BrightSky(baseURL: baseURL, days: days)
         }
     }
 
