@@ -204,12 +204,12 @@ def quick_start(place: str, port: int) -> None:
 
 
 def files(text: str) -> dict[str, str]:
-    """Returns every code block whose paragraph begins with the path of a file, by path."""
+    """Returns every code block by the path of its file. The paragraph before the block begins with this path."""
     found, paragraph, block, language, ended = {}, [], None, "", True
     for line in text.splitlines():
         if block is not None:
             if line == "```":
-                name = re.match(r"`([\w./-]+\.\w+)`", paragraph[0]) if paragraph else None
+                name = re.match(r"(?:The file )?`([\w./-]+\.\w+)`", paragraph[0]) if paragraph else None
                 if name and language in ("swift", "xml"):
                     found[name[1]] = "".join(each + "\n" for each in block)
                 paragraph, block = [], None
@@ -223,7 +223,7 @@ def files(text: str) -> dict[str, str]:
     return found
 
 
-def steps(text: str, before: str = "In a terminal, in that folder:") -> list[tuple[str, list[str]]]:
+def steps(text: str, before: str = "Type these commands in a terminal, in the folder of the app:") -> list[tuple[str, list[str]]]:
     """Returns the lines of every shell block that follows the paragraph `before`, each with the text of the page up to the block."""
     blocks = re.finditer(rf"^{re.escape(before)}\n\n```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     return [(text[:block.start()], [line.split("  #")[0].strip() for line in block[1].splitlines()]) for block in blocks]
@@ -340,7 +340,7 @@ def tutorial(reader: Reader, ships: bool) -> None:
     reader.quietly(".build/debug/podcast background quit")
     print("The tutorial's app was made, built, run, launched and killed.")
     if ships:
-        reader.type(steps(text, "The next commands link the Swift runtime into the programs, and put the agent into `libexec` beside the folder of the program:")[0][1])
+        reader.type(steps(text, "The next commands link the Swift runtime into the programs, and put the program of the agent into the folder `libexec`:")[0][1])
         printed = reader.type(["~/.local/bin/podcast", "~/.local/bin/podcast background why"])
         reader.quietly("~/.local/bin/podcast background uninstall; ~/.local/bin/podcast background quit")
         if "org.example.podcast.refresh" not in printed:
