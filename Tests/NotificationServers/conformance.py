@@ -48,21 +48,21 @@ PAGE = ROOT / "Sources/API/UserNotifications/UserNotifications.docc/Servers.md"
 # a fault.
 NOT_UNDERSTOOD = "not understood yet"
 # The features that a server does not support, each with the reason for the table of the documentation.
-NO_FIELDS = {"reply": "has no text fields; the button is not shown"}
+NO_FIELDS = {"reply": "the server has no text fields, so a button with a text field is not shown"}
 EXPECTED = {
     "dunst": NO_FIELDS,
-    "xfce4-notifyd": NO_FIELDS | {"body": "a press on the notification only closes it"},
-    "mate": NO_FIELDS | {"dismissal": "reports an expiry"},
+    "xfce4-notifyd": NO_FIELDS | {"body": "the server closes a pressed notification, and does not report the press"},
+    "mate": NO_FIELDS | {"dismissal": "if the user closes a notification, the server reports that the notification expired"},
     "notification-daemon": NO_FIELDS | {
-        key: "reports that the notification is closed, and keeps it on the screen" for key in ("takeoff", "progress-ends", "burst", "quit")},
+        key: "the server reports that the notification was closed, but keeps the notification on the screen" for key in ("takeoff", "progress-ends", "burst", "quit")},
     "lxqt": NO_FIELDS,
-    "notify-osd": NO_FIELDS | {key: "draws no buttons" for key in ("buttons", "press", "again", "leaves")} | {
-        key: "the notification cannot be pressed" for key in ("body", "dismissal", "closed-stays-closed")} | {
-        "stays": "removes every notification by itself"},
+    "notify-osd": NO_FIELDS | {key: "the server does not draw buttons" for key in ("buttons", "press", "again", "leaves")} | {
+        key: "the user cannot press a notification on this server" for key in ("body", "dismissal", "closed-stays-closed")} | {
+        "stays": "the server removes every notification after some time, without an action of the user"},
     "mako": NO_FIELDS,
-    "swaync": NO_FIELDS | {"stays": "moves the notification to its panel after 10 s"},
+    "swaync": NO_FIELDS | {"stays": "the server moves the notification from the screen to a panel after 10 s"},
     "gnome-shell": NO_FIELDS | {
-        "stays": "moves the notification to its list after 4 s", "agent-killed": "a notification that is replaced on the screen loses its buttons"},
+        "stays": "the server moves the notification from the screen to a list after 4 s", "agent-killed": "if the agent replaces a notification on the screen, the server removes the buttons of the notification"},
     "plasma": {},
     "none": {},
 }
@@ -199,17 +199,17 @@ def page(table):
         return f"{word} ({notes.index(why) + 1})"
 
     lines = [f"| {FEATURES[key][0]} | " + " | ".join(cell(server, key) for server in servers) + " |" for key in FEATURES]
-    versions = "; ".join(
-        f"{server['desk']}: {server['server']} {server['version']}"
-        for server in servers if server["server"])
+    versions = [f"| {server['desk']} | {server['server']} | {server['version']} |" for server in servers if server["server"]]
     return "\n".join([
         "# Notification servers, measured", "",
-        "Shows how the notifications of this library work on ten notification servers of Debian, and without a server.", "",
+        "Shows which features of notifications work on ten notification servers of Debian, and without a notification server.", "",
         "## Overview", "",
-        f"`make notification-servers` measured this table on {table['measured']}. Every server had a separate display, and a program moved the mouse and pressed the buttons.",
-        "\"no\" means that the server has a limit, and a note below the table describes the limit. \"not understood yet\" means a fault of the server, of this library or of the test.",
-        "\"–\" means that the feature was not measured on this server.", "",
-        f"The servers: {versions}. \"none\" is a session without a notification server.", "",
+        "A notification server is the program that draws notifications on the desktop. Each app has an agent, a process that sends the app's notifications to the server.",
+        f"The command `make notification-servers` measured the features on {table['measured']}. Each server had a separate display. The test moved the mouse and pressed buttons like a user.",
+        "The word \"no\" means that the server does not support the feature, and a note below the table gives the reason. The words \"not understood yet\" mean that the cause is not known.",
+        "The cause can be the server, this library or the test. The sign \"–\" means that the feature was not measured on this server.", "",
+        "The first table lists the servers. In the second table, each server has a column, and the column \"none\" is a session without a notification server.", "",
+        "| Column | Notification server | Version |", "|---|---|---|", *versions, "",
         "| | " + " | ".join(server["desk"] for server in servers) + " |",
         "|---" * (len(servers) + 1) + "|", *lines, "",
         *(f"{number}. {why[0].upper()}{why[1:]}." for number, why in enumerate(notes, 1)), "",

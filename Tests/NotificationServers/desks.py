@@ -425,7 +425,7 @@ class NotificationDaemon(X11Desk):
 
 class Lxqt(X11Desk):
     name, server_name = "lxqt", "lxqt-notificationd"
-    same_words = "notifications with the same text are shown once"
+    same_words = "the server shows several notifications with the same text only once"
     packages = ("lxqt-notificationd", *X11)
     spots = {"body": (60, 60), "accept": (-211, -33), "later": (-103, -33), "close": (-23, 24)}
     expires = 10
@@ -748,7 +748,7 @@ class Plasma(X11Desk):
     patience, drawing = 60, 1.2
     spots = {"body": (60, 60), "accept": (-90, -20), "later": (-31, -20), "close": (-15, 15)}
     expires = 5
-    same_words = "the same text within a second is refused"
+    same_words = "the server refuses a second notification with the same text within a second"
 
     @property
     def region(self):

@@ -31,7 +31,7 @@ TITLE = "Title of storm"
 
 # Features of the appearance.
 
-@feature("shown", "Is shown", "The server receives the notification within 2 s of `add(_:)`, and the screen shows the notification.")
+@feature("shown", "Is shown", "Within 2 s after the app calls the method `add(_:)`, the server receives the notification, and the screen shows the notification.")
 def shown(scene):
     begun = time.monotonic()
     scene.notify("storm", title=TITLE, body="A line of text")
@@ -41,7 +41,7 @@ def shown(scene):
 
 @feature(
     "text", "Text as written",
-    "`<b>A&\"B\"</b>` in title and body is shown as these characters. The text is escaped only for servers that interpret markup.")
+    "If the title and the body contain the text `<b>A&\"B\"</b>`, the server shows exactly these characters. The agent escapes the text only for servers that interpret markup.")
 def text(scene):
     words = '<b>A&"B"</b>'
     found = scene.show(title=words, body=words)
@@ -51,13 +51,13 @@ def text(scene):
     expect(found.body == wanted, f"the body is {found.body}")
 
 
-@feature("subtitle", "Subtitle", "The subtitle is the first line of the text.")
+@feature("subtitle", "Subtitle", "The server shows the subtitle of a notification as the first line of the text.")
 def subtitle(scene):
     found = scene.show(subtitle="From the west", body="A line of text")
     expect(found.body == "From the west\nA line of text", f"the body is {found.body!r}")
 
 
-@feature("picture", "Picture", "The first picture of the attachments is shown.")
+@feature("picture", "Picture", "If a notification has attachments, the server shows the first attached picture.")
 def picture(scene):
     path = scene.home / "picture.png"
     subprocess.run(["convert", "-size", "300x200", "xc:#ff00ff", str(path)], check=True)
@@ -69,7 +69,7 @@ def picture(scene):
     expect(scene.desk.shows_picture(), "the server does not draw it")
 
 
-@feature("icon", "No broken icon", "The notification has an icon of the theme, or no icon.")
+@feature("icon", "No broken icon", "A notification has an icon of the desktop's icon theme, or no icon.")
 def icon(scene):
     found = scene.show()
     names = [found.icon] + [found.hints[key] for key in ("image-path", "image_path") if key in found.hints]
@@ -79,7 +79,7 @@ def icon(scene):
                f"there is no icon {name}")
 
 
-@feature("sound", "Sound", "If the content has a sound, the sound is requested. If not, every sound is suppressed.")
+@feature("sound", "Sound", "If a notification has a sound, the agent requests this sound from the server. If a notification has no sound, the agent asks the server to play no sound.")
 def sound(scene):
     loud, silent = scene.show("loud", sound="bell"), scene.show("silent")
     expect(loud.hints.get("sound-name") == "bell" and not loud.hints.get("suppress-sound"), f"with a sound: {loud.hints}")
@@ -88,13 +88,13 @@ def sound(scene):
 
 @feature(
     "urgency", "Urgency",
-    "Passive notifications have low urgency. Critical notifications have critical urgency. Other notifications have normal urgency.")
+    "The agent sends a notification of the interruption level `passive` with the urgency \"low\", and of the level `critical` with the urgency \"critical\". Other notifications have the urgency \"normal\".")
 def urgency(scene):
     got = [scene.show(f"level{level}", level=level).hints.get("urgency") for level in range(4)]
     expect(got == [0, 1, 1, 2], f"the urgencies are {got}")
 
 
-@feature("stays", "Time-sensitive stays", "A time-sensitive notification stays on the screen longer than an active notification.")
+@feature("stays", "Time-sensitive stays", "A notification of the interruption level `timeSensitive` stays on the screen longer than a notification of the level `active`.")
 def stays(scene):
     quick, stay = scene.show("quick", level=1), scene.show("stay", level=2)
     if "actions" in scene.desk.capabilities:
@@ -112,12 +112,12 @@ def stays(scene):
 
 # Features of the buttons.
 
-@feature("buttons", "Buttons", "Two buttons are shown in the requested order, and the user can press the notification itself.")
+@feature("buttons", "Buttons", "The server shows two buttons of a notification in the requested order, and the user can press the notification itself.")
 def buttons(scene):
     found = scene.show()
     if "actions" not in scene.desk.capabilities:
         expect(found.keys == [], f"the buttons are {found.actions}")
-        raise No("draws no buttons")
+        raise No("the server does not draw buttons")
     expect(found.keys == ["default", "accept", "later"], f"the buttons are {found.actions}")
 
 
@@ -128,14 +128,14 @@ def press(scene):
     scene.wait_response("accept")
 
 
-@feature("again", "Pressed twice", "If the user presses a button twice, the second press is ignored.")
+@feature("again", "Pressed twice", "If the user presses a button twice, the app receives only the first press.")
 def again(scene):
     scene.show()
     scene.desk.press_twice("later")
     scene.wait_response("later")
 
 
-@feature("leaves", "Leaves when pressed", "If the user presses a notification, the notification leaves the screen.")
+@feature("leaves", "Leaves when pressed", "If the user presses a button of a notification, the notification is removed from the screen.")
 def leaves(scene):
     # A notification of this level stays on the screen until it is pressed or closed.
     scene.show(level=2)
@@ -145,7 +145,7 @@ def leaves(scene):
     expect(not scene.bus.standing(TITLE), "it stands there still")
 
 
-@feature("body", "A press on the notification is reported", "If the user presses the notification itself, the app receives the press.")
+@feature("body", "A press on the notification is reported", "If the user presses a notification but not one of its buttons, the app receives the press.")
 def body(scene):
     scene.show()
     scene.desk.press_body()
@@ -154,14 +154,14 @@ def body(scene):
 
 @feature(
     "dismissal", "Dismissal is reported",
-    "If the category has `customDismissAction` and the user closes the notification, the app is notified.")
+    "If the category of a notification has the option `customDismissAction` and the user closes the notification, the app is notified.")
 def dismissal(scene):
     scene.show()
     scene.desk.close()
     scene.wait_response(DISMISS)
 
 
-@feature("expiry", "Expiry is not a dismissal", "If the server removes a notification after some time, the app does not receive a dismissal.")
+@feature("expiry", "Expiry is not a dismissal", "If the server removes a notification after some time, the app does not receive the dismissal action, because the user did not close the notification.")
 def expiry(scene):
     found = scene.show("storm", level=0)
     if scene.desk.expires is None:
@@ -172,18 +172,18 @@ def expiry(scene):
         time.sleep(0.1)
     time.sleep(1)
     expect(not scene.responses(), f"the app hears {scene.responses()}")
-    return None if found.closed_at else "(the notification is kept in a list)"
+    return None if found.closed_at else "(the server keeps an expired notification in a list)"
 
 
 @feature(
     "reply", "Typed reply",
-    "The app receives the text of a button with a text field. If a server has no text fields, the button is not shown.")
+    "If a button has a text field, the app receives the text that the user typed. If a server has no text fields, such a button is not shown.")
 def reply(scene):
     found = scene.show(category="typed")
     if "inline-reply" not in scene.desk.capabilities:
         wanted = ["default", "later"] if "actions" in scene.desk.capabilities else []
         expect(found.keys == wanted, f"the buttons are {found.actions}")
-        raise No("has no text fields; the button is not shown")
+        raise No("the server has no text fields, so a button with a text field is not shown")
     expect(found.keys == ["default", "inline-reply", "later"], f"the buttons are {found.actions}")
     scene.desk.type_reply("on my way")
     until(scene.responses, 8, "the app hears nothing")
@@ -192,7 +192,7 @@ def reply(scene):
 
 # Features of changes.
 
-@feature("takeoff", "Removed by the app", "`removeDeliveredNotifications` removes the notification from the screen.")
+@feature("takeoff", "Removed by the app", "If the app calls the method `removeDeliveredNotifications`, the notification is removed from the screen.")
 def takeoff(scene):
     scene.show(level=2)
     scene.run("take-off", "storm")
@@ -201,7 +201,7 @@ def takeoff(scene):
     expect(scene.listed() == ([], []), f"the app is told of {scene.listed()}")
 
 
-@feature("replace", "Replaced in place", "A second notification with the same identifier replaces the first notification in its place.")
+@feature("replace", "Replaced in place", "A second notification with the same identifier replaces the first notification at its place on the screen.")
 def replace(scene):
     first = scene.show()
     second = scene.show(title="Another title")
@@ -212,7 +212,7 @@ def replace(scene):
     expect(len(scene.bus.standing()) == 1, f"{len(scene.bus.standing())} stand there")
 
 
-@feature("realert", "Replaced, alerts again", "If a notification replaces another notification, its sound is requested again.")
+@feature("realert", "Replaced, alerts again", "If a notification replaces another notification, the agent requests the sound of the new notification.")
 def realert(scene):
     scene.show(sound="bell")
     second = scene.show(sound="bell", body="Another line")
@@ -243,7 +243,7 @@ class Export:
             self.process.wait()
 
 
-@feature("progress", "Progress", "One notification shows the progress, the title and the text of continued processing.")
+@feature("progress", "Progress", "If an app runs continued processing, one notification shows the progress, the title and the text of this work.")
 def progress(scene):
     export = Export(scene, 4)
     try:
@@ -267,7 +267,7 @@ def progress(scene):
         export.close()
 
 
-@feature("progress-ends", "Progress leaves", "When continued processing ends, the notification with the progress leaves the screen.")
+@feature("progress-ends", "Progress leaves", "When continued processing ends, the notification with the progress is removed from the screen.")
 def progress_ends(scene):
     export = Export(scene, 2)
     try:
@@ -283,7 +283,7 @@ def progress_ends(scene):
 
 # Features of text from sources that are not trusted.
 
-@feature("controls", "Control characters", "Control characters and a right-to-left override do not change how the text is shown.")
+@feature("controls", "Control characters", "If the text of a notification contains control characters or a right-to-left override, these characters do not change how the server shows the text.")
 def controls(scene):
     scene.notify("storm", title="a\x01\x1b[31mb\u202egnp.exe", body="c\x07\x08d\u202e\u2066e\nf")
     found = until(lambda: [notice for notice in scene.calls() if notice.answered_at], 8, "it is not shown")[-1]
@@ -295,7 +295,7 @@ def controls(scene):
     scene.alive(agent)
 
 
-@feature("long", "A body of 1 MB", "A part of the text is shown. The agent and the server continue to run, and the next notification is shown.")
+@feature("long", "A body of 1 MB", "If the text of a notification has 1 MB, the server shows a part of the text. The agent and the server continue to run, and the server shows the next notification.")
 def long(scene):
     # The text is too long for an argument of a command. The text is therefore written to the ledger while no agent is running.
     scene.run("notify", "storm", f"title={TITLE}", "body=LONG", PROVING_GROUND_NO_AGENT="1")
@@ -324,7 +324,7 @@ def chunk(kind, data):
 
 @feature(
     "attachments", "Bad attachments",
-    "Four bad attachments are refused or not shown: a text, a file of 50 MB, an incomplete picture, and a picture with a false size. The agent continues to run.")
+    "The library refuses a text file and a file of 50 MB as attachments. An incomplete picture and a picture with a false size are not shown. The agent continues to run.")
 def attachments(scene):
     head = b"\x89PNG\r\n\x1a\n"
     files = {"text.png": b"not a picture", "large.png": head, "broken.png": head + b"x" * 5000,
@@ -361,7 +361,7 @@ def live_buttons(scene, settle=1.5):
 
 @feature(
     "server-restart", "Server restarts",
-    "After the server was killed and started, the notification is shown again once, without a sound, and its buttons work.")
+    "If the server is killed and started again, the notification on the screen is shown again once, without a sound, and its buttons work.")
 def server_restart(scene):
     scene.show(sound="bell", level=2)
     scene.desk.restart_server()
@@ -373,7 +373,7 @@ def server_restart(scene):
 
 @feature(
     "both-restart", "Agent and server restart",
-    "If the server was killed while no agent runs, the next agent shows the notification again once, and its buttons work.")
+    "If the agent and the server are killed and started again, the notification on the screen is shown again once, and its buttons work.")
 def both_restart(scene):
     scene.show(level=2)
     scene.kill_agent()
@@ -384,7 +384,7 @@ def both_restart(scene):
 
 @feature(
     "agent-killed", "Agent is killed",
-    "If the user presses a button of a notification on the screen, the next agent receives the press. The notification is not shown twice.")
+    "If the agent is killed while a notification is on the screen, the notification is not shown twice. If the user then presses a button of this notification, the next agent receives the press.")
 def agent_killed(scene):
     scene.show(level=2)
     scene.kill_agent()
@@ -392,7 +392,7 @@ def agent_killed(scene):
     live_buttons(scene)
 
 
-@feature("frozen", "Server freezes", "If a notification is added while the server hangs for 5 s, the notification is shown once when the server continues.")
+@feature("frozen", "Server freezes", "If an app adds a notification while the server does not respond for 5 s, the notification is shown once when the server responds again.")
 def frozen(scene):
     scene.start_agent()
     until(scene.agent, 8, "no agent starts")
@@ -406,7 +406,7 @@ def frozen(scene):
     live_buttons(scene, settle=3)
 
 
-@feature("absent", "Server comes later", "If a notification is added while no server runs, the notification is shown once when a server starts.")
+@feature("absent", "Server comes later", "If an app adds a notification while no server runs, the notification is shown once when a server starts.")
 def absent(scene):
     scene.desk.kill_server()
     scene.notify("storm", title=TITLE, body="A line of text", level=2)
@@ -419,7 +419,7 @@ def absent(scene):
 
 @feature(
     "bus-restart", "Bus restarts",
-    "After the bus and the server were killed and started again at the same address, the notification is shown again once, and its buttons work.")
+    "If the session bus and the server are killed and started again, the notification on the screen is shown again once, and its buttons work. The bus has the same address as before.")
 def bus_restart(scene):
     scene.show(level=2)
     scene.desk.restart_bus()
@@ -435,7 +435,7 @@ def bus_restart(scene):
 
 @feature(
     "burst", "Thirty at once",
-    "If an app adds thirty notifications at once, some notifications are shown, and one summary reports the others. Commands respond within 1 s. The app can remove all notifications.")
+    "If an app adds thirty notifications at once, some notifications are shown, and one summary replaces the others. During this time each command of the app ends within 1 s. The app can remove all notifications.")
 def burst(scene):
     words, same = ["notify", "storm", f"title={TITLE}", "body=A line of text", "count=30", "level=2"], scene.desk.same_words
     if same:
@@ -472,7 +472,7 @@ def burst(scene):
     return f"({same})" if same else None
 
 
-@feature("quit", "Quit withdraws", "`background quit` removes all notifications from the screen.")
+@feature("quit", "Quit withdraws", "The command `background quit` removes all notifications of the app from the screen.")
 def quit_withdraws(scene):
     scene.show("first", level=2)
     scene.show(level=2)
@@ -483,7 +483,7 @@ def quit_withdraws(scene):
 
 @feature(
     "closed-stays-closed", "Closed stays closed",
-    "A notification that the user closed is not shown again after a restart of the server or the agent.")
+    "If the user closed a notification, the notification is not shown again after a restart of the server or the agent.")
 def closed_stays_closed(scene):
     scene.show(level=2)
     scene.desk.close()
@@ -505,7 +505,7 @@ def closed_stays_closed(scene):
 
 @feature(
     "waits", "Waits without a server",
-    "Without a server a notification waits and is listed as pending. Commands respond, and `quit` ends the agent.")
+    "If no server runs, a notification waits, and the app finds the notification in the list of pending notifications. Commands of the app work, and the command `quit` ends the agent.")
 def waits(scene):
     scene.notify("storm", title=TITLE, body="A line of text")
     time.sleep(1)
