@@ -20,15 +20,20 @@ import Testing
         var text = """
             # Every cause in every state
 
-            Lists what happens to work in sixteen states after each kind of interruption. A test runs every combination with the real agent in virtual
-            time. The result must be equal to the promised result, word for word. `as usual` means that the interruption does not change the result.
-            `–` means that no process of the app runs in this state, so the interruption is not possible.
+            Lists what happens to background work after an interruption. The page has a section for each of sixteen states of the work, and each section
+            has a row for each kind of interruption. A check is a launch of the app that downloads a forecast and shows a storm as a notification. A
+            delivery is a launch in which the app receives the result of an ended transfer.
 
-            "shown" is the number of notifications that the notification server showed. "reported" is the number of ended uploads that the app was
-            notified of. "received" is the number of pressed buttons that the app received. The server has two versions of a file, and "version" is
-            the version that the app received.
+            A test runs every combination with the real agent in virtual time. The real result must be equal to the promised result, word for word. The
+            words "as usual" mean that the interruption does not change the result. The sign "–" means that no process of the app runs in this state, so
+            the interruption is not possible.
 
-            A test writes this page: `WRITE_TABLES=1 swift test --filter MatrixTests`.
+            The number after "shown" is the number of notifications that the notification server showed. The number after "on the server" is the number
+            of complete files on the server. The number after "reported" is the number of times that the app was notified of the ended upload. The number
+            after "received" is the number of times that the app received the press of the button. The server has two versions of a file. The number
+            after "version" is the version that the app downloaded.
+
+            The command `WRITE_TABLES=1 swift test --filter MatrixTests` runs this test, and writes this page.
 
             """
         for state in MatrixState.allCases {

@@ -208,11 +208,11 @@ private enum RehearsalPage {
         var page = """
             # Promises for interrupted work
 
-            Lists every scenario of `stormy rehearse`. A scenario runs real processes and interrupts or kills the processes. The last column shows the
-            required result. A promise is kept only if the real result is equal to the required result, word for word. `stormy rehearse` prints the
-            results on your machine.
+            Lists every scenario of the command `stormy rehearse`. A scenario runs real processes, and interrupts or kills these processes. The last
+            column of each table shows the required result. A promise is kept only if the real result is equal to the required result, word for word.
+            The command `stormy rehearse` runs the scenarios on your machine, and prints the results.
 
-            A test writes this page: `WRITE_TABLES=1 swift test --filter EndToEnd.Rehearsals`.
+            The command `WRITE_TABLES=1 swift test --filter EndToEnd.Rehearsals` runs a test of these promises, and writes this page.
 
             """
         var work = ""

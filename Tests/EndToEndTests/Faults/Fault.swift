@@ -120,7 +120,9 @@ extension Fault {
             ])),
         Fault("no server listens on the port", .waiting(-1004), at: { _ in "http://127.0.0.1:1/" }),
         Fault("the host does not exist", .waiting(-1003), at: { _ in "http://nowhere.invalid/" }),
-        Fault("a response that is not HTTP", .waiting(-1011), ResponseScript([.raw("SSH-2.0-OpenSSH_9.2\r\n"), .cut])),
+        Fault(
+            "the server sends a response that is not HTTP", .waiting(-1011),
+            ResponseScript([.raw("SSH-2.0-OpenSSH_9.2\r\n"), .cut])),
     ]
 
     private static let ranges: [Fault] = [
@@ -229,15 +231,17 @@ extension Fault {
     ]
 
     private static let statuses: [Fault] = [
-        Fault("401", .failed(-1011), .status(401, headers: ["WWW-Authenticate": "Basic realm=\"x\""])),
-        Fault("403", .failed(-1011), .status(403)),
-        Fault("404 with a page", .failed(-1011), .status(404, body: page)),
-        Fault("407 from a server", .failed(-1011), .status(407)),
+        Fault(
+            "401 (the server requires credentials)", .failed(-1011),
+            .status(401, headers: ["WWW-Authenticate": "Basic realm=\"x\""])),
+        Fault("403 (the server refuses the request)", .failed(-1011), .status(403)),
+        Fault("404 with an HTML page", .failed(-1011), .status(404, body: page)),
+        Fault("407 (a server requires credentials for a proxy)", .failed(-1011), .status(407)),
         // The second cut is for an agent that is killed before it has a partial file.
         Fault(
             "404 to a request with a range, then the rest of the file", .whole(file), cut, cut, .status(404, body: page), honest),
-        Fault("522 of a gateway, then the file", .whole(file), .status(522, body: page), honest),
-        Fault("429, then the file", .whole(file), .status(429, headers: ["Retry-After": "1"]), honest),
+        Fault("522 from a gateway, then the file", .whole(file), .status(522, body: page), honest),
+        Fault("429 (too many requests), then the file", .whole(file), .status(429, headers: ["Retry-After": "1"]), honest),
         Fault(
             "429 with a Retry-After of 20 digits", .waiting(-1011), .status(429, headers: ["Retry-After": "99999999999999999999"])
         ),

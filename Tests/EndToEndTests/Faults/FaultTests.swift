@@ -185,14 +185,16 @@ private enum FaultPage {
     private static let head = """
         # Faults of servers and networks, and the results of downloads
 
-        Lists faults of servers and networks, and the result of a download for each fault. A test runs a real agent and a server with this fault.
-        The test writes this page (`WRITE_TABLES=1 swift test --filter EndToEnd.Faults`). Without the variable `WRITE_TABLES`, the test compares
-        this page with its results. Another test kills the agent with `kill -9` at each of nine points during each download. The results of both
-        tests must be equal.
+        Lists faults of servers and networks, and the result of a download for each fault. The agent is the process that runs the transfers of an
+        app. For each row of the table, a test runs a real agent and a server with the fault.
 
-        Each download has a destination. A file is complete when its length and every known digest are right. The agent then syncs the file, gives
-        the file its final name in one step, and syncs the folder. A waiting download fails if no new byte arrives during the resource timeout
-        (7 days, unless the session has another value).
+        The command `WRITE_TABLES=1 swift test --filter EndToEnd.Faults` runs the test, and writes this page. Without the variable `WRITE_TABLES`,
+        the test compares the results with this page. Another test kills the agent with the command `kill -9` at each of nine points during each
+        download. The results of the two tests must be equal.
+
+        Each download in these tests has a destination, which is the path of the downloaded file. A file is complete when the length of the file and
+        every known digest are right. The agent then syncs the file to the disk, gives the file its final name in one step, and syncs the folder. A
+        waiting download fails if no new byte arrives for 7 days. The session can set another time (the resource timeout).
 
         | What the server or the network does | Result of the download |
         | --- | --- |

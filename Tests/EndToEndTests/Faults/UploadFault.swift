@@ -145,7 +145,7 @@ struct UploadFault: Sendable {
         UploadFault(
             "403 (the server refuses the upload)", { $0 == .tus ? .there : .failed(-1102) }
         ) { store, way in store.refuse(status: 403, method: way.method) },
-        UploadFault("404 of a proxy", .there) { store, way in store.refuse(status: 404, method: way.method) },
+        UploadFault("404 from a proxy, once", .there) { store, way in store.refuse(status: 404, method: way.method) },
         UploadFault(
             "404 to every request (the folder does not exist)", of: [.put, .multipart, .s3, .immich],
             { way in
@@ -157,26 +157,26 @@ struct UploadFault: Sendable {
         ) { store, way in store.refuse(status: 404, method: way.method, next: 1000) },
         refused(423, .there, "(the file is locked), once"),
         refused(429, .there, "(too many requests), once", ["Retry-After": "0"]),
-        refused(500, .there, "once"),
-        refused(502, .there, "of a gateway, once"),
-        refused(503, .there, "once", ["Retry-After": "0"]),
+        refused(500, .there, "(an error of the server), once"),
+        refused(502, .there, "(a gateway does not reach the server), once"),
+        refused(503, .there, "(the server is not available), once", ["Retry-After": "0"]),
         refused(507, .waiting(-1011), "(the server is full)"),
         UploadFault(
             "413 (the file is too large for the server)", of: [.put, .webdav, .multipart, .s3, .nextcloud, .immich],
             .failed(-1103)
         ) { store, way in store.refuse(status: 413, method: way.method) },
-        UploadFault("413 of a proxy that accepts at most 256 KiB", of: [.tus, .resumable], .there) { store, _ in
+        UploadFault("413 from a proxy that accepts at most 256 KiB", of: [.tus, .resumable], .there) { store, _ in
             (store as? TusStore)?.limit(to: 256 << 10)
             (store as? ResumableStore)?.limit(to: 256 << 10)
         },
         // A redirect to another path over http counts as a temporary captive portal. If the upload is a form, the photo may
         // already be stored.
         UploadFault(
-            "302 to a login page", of: [.put, .webdav, .tus, .resumable, .s3, .nextcloud, .immich], .there
+            "302 (a redirect to a login page), once", of: [.put, .webdav, .tus, .resumable, .s3, .nextcloud, .immich], .there
         ) { store, way in
             store.refuse(status: 302, method: way.method, headers: ["Location": "/login"])
         },
-        UploadFault("302 to a login page", of: [.multipart], .failed(-1010)) { store, way in
+        UploadFault("302 (a redirect to a login page), once", of: [.multipart], .failed(-1010)) { store, way in
             store.refuse(status: 302, method: way.method, headers: ["Location": "/login"])
         },
         UploadFault("the connection is cut after half of the bytes", .there) { store, way in
@@ -189,17 +189,19 @@ struct UploadFault: Sendable {
             store.cutUploads(afterBytes: 2 << 20, method: way.method)
         },
         UploadFault(
-            "the response to the bytes is lost", of: everyWay, { $0 == .multipart ? .thereMaybeTwice : .there }
+            "the response to the request with the bytes is lost", of: everyWay, { $0 == .multipart ? .thereMaybeTwice : .there }
         ) { store, way in store.loseAnswers(to: way.method) },
         UploadFault(
             "the response to the last request is lost", of: [.webdav, .nextcloud, .nextcloudChunks, .s3Parts], .there
         ) { store, way in store.loseAnswers(to: way.lastMethod) },
-        UploadFault("the response to the creation is lost", of: [.tus, .resumable], .there) { store, _ in
+        UploadFault("the response to the creation of the upload is lost", of: [.tus, .resumable], .there) { store, _ in
             store.loseAnswers(to: "POST")
         },
-        UploadFault("the response to the creation is lost", of: [.s3Parts], .there) { store, _ in store.loseAnswers(to: "CREATE")
+        UploadFault("the response to the creation of the upload is lost", of: [.s3Parts], .there) { store, _ in
+            store.loseAnswers(to: "CREATE")
         },
-        UploadFault("the response to the creation is lost", of: [.nextcloud], .there) { store, _ in store.loseAnswers(to: "MKCOL")
+        UploadFault("the response to the creation of the upload is lost", of: [.nextcloud], .there) { store, _ in
+            store.loseAnswers(to: "MKCOL")
         },
         UploadFault(
             "the server responds with success but does not store the file, once",
@@ -209,16 +211,20 @@ struct UploadFault: Sendable {
             store.refuse(status: 204, method: way.method, headers: ["Upload-Offset": "\(way.size)"])
         },
         UploadFault(
-            "the server responds to the last request with success but does nothing, once", of: [.webdav, .nextcloud], .there
+            "the server responds to the last request with success, but does not move the file, once", of: [.webdav, .nextcloud],
+            .there
         ) {
             store, way in
             store.refuse(status: 201, method: way.lastMethod)
         },
-        UploadFault("the server responds to the creation without an address", of: [.tus, .resumable], .failed(-1011)) {
+        UploadFault(
+            "the server responds to the creation of the upload without an address", of: [.tus, .resumable], .failed(-1011)
+        ) {
             store, _ in
             store.refuse(status: 201, method: "POST")
         },
-        UploadFault("the server responds to the creation without an address", of: [.s3Parts], .failed(-1011)) { store, _ in
+        UploadFault("the server responds to the creation of the upload without an address", of: [.s3Parts], .failed(-1011)) {
+            store, _ in
             store.refuse(status: 200, method: "CREATE")
         },
         UploadFault("409 (the server has another offset), once", of: [.tus, .resumable], .there) { store, way in
@@ -239,7 +245,8 @@ struct UploadFault: Sendable {
         UploadFault("the server supports only an unknown version of the protocol", of: [.resumable], .failed(-1011)) { store, _ in
             store.refuse(status: 400, method: "POST", next: 9)
         },
-        UploadFault("the server blocks OPTIONS", of: [.tus], .there) { store, _ in store.refuse(status: 405, method: "OPTIONS")
+        UploadFault("405 (the server does not permit OPTIONS)", of: [.tus], .there) { store, _ in
+            store.refuse(status: 405, method: "OPTIONS")
         },
         UploadFault("the server does not support MOVE", of: [.webdav], .failed(-1011)) { store, way in
             store.refuse(status: 405, method: way.lastMethod)
@@ -257,7 +264,7 @@ struct UploadFault: Sendable {
                 status: 403, method: way.method,
                 body: UploadFault.sabre("Forbidden", "The storage is checked.", "<retry>true</retry>"))
         },
-        UploadFault("400 RequestTimeout, once", of: [.s3, .s3Parts], .there) { store, way in
+        UploadFault("400 (the server reports RequestTimeout), once", of: [.s3, .s3Parts], .there) { store, way in
             store.refuse(
                 status: 400, method: way.method,
                 body: "<Error><Code>RequestTimeout</Code><Message>The socket was not read from.</Message></Error>")
@@ -265,16 +272,18 @@ struct UploadFault: Sendable {
         UploadFault("400 (the quota of the user is used up)", of: [.immich], .waiting(-1011)) { store, way in
             store.refuse(status: 400, method: way.method, body: #"{"message":"Quota has been exceeded!"}"#)
         },
-        UploadFault("412 (the server has a file with this name), once", of: [.put, .s3, .nextcloud], .there) { store, way in
+        UploadFault("412 (the server reports that a file with this name exists), once", of: [.put, .s3, .nextcloud], .there) {
+            store, way in
             store.refuse(status: 412, method: way == .nextcloud ? way.lastMethod : way.method)
         },
-        UploadFault("501 (the server does not support conditions)", of: [.s3, .s3Parts], .there) { store, _ in
+        UploadFault("501 (the server does not support If-None-Match)", of: [.s3, .s3Parts], .there) { store, _ in
             (store as? S3Store)?.forgetConditions()
         },
-        UploadFault("the server responds with 200 and an error in the body", of: [.s3Parts], .there) { store, _ in
+        UploadFault("the server responds to the last request with 200 and an error in the body, once", of: [.s3Parts], .there) {
+            store, _ in
             (store as? S3Store)?.failNextCompletion()
         },
-        UploadFault("409 (the folder is missing at the end), once", of: [.nextcloud], .there) { store, way in
+        UploadFault("409 to the last request (the folder is missing), once", of: [.nextcloud], .there) { store, way in
             store.refuse(status: 409, method: way.lastMethod)
         },
         UploadFault("the server does not support the query for duplicates", of: [.immich], .there) { store, _ in

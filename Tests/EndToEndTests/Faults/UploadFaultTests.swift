@@ -180,11 +180,17 @@ private enum UploadFaultPage {
         let page = """
             # Faults of upload servers, and the results of uploads
 
-            Lists faults of upload servers, and the result of an upload for each fault and each way of uploading.
+            Lists faults of upload servers, and the result of an upload for each fault and each way of uploading. The agent is the process that runs
+            the transfers of an app. In each row of the table, the agent uploads a photo to a server with the fault. The name of the destination is
+            `NAME`.
 
-            A test writes this page: `WRITE_TABLES=1 swift test --filter EndToEnd.UploadFaults`. Each fault occurs once unless the table names
-            another number. The fault occurs in the request that contains the bytes of the photo. Another test also kills the agent during the upload. The
-            results of this test are equal, with two exceptions: a refused upload may be complete, and the server may store a form twice.
+            The command `WRITE_TABLES=1 swift test --filter EndToEnd.UploadFaults` runs the test of this page, and writes this page. Each fault occurs
+            once, if the table does not contain another number. If the table does not name another request, the fault occurs in the request that
+            contains the bytes of the photo.
+
+            Another test also kills the agent during the upload. The results of this test are equal to the results in the table, with two exceptions. An
+            upload that fails in the table may be complete, because the fault occurred before the agent was killed. The server may also store a form
+            twice.
 
             | Way | Fault | Result | Requests with bytes of the photo | Bytes sent again |
             | --- | --- | --- | --- | --- |
