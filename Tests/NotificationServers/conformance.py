@@ -212,10 +212,9 @@ def page(table):
         "| Column | Notification server | Version |", "|---|---|---|", *versions, "",
         "| | " + " | ".join(server["desk"] for server in servers) + " |",
         "|---" * (len(servers) + 1) + "|", *lines, "",
-        *(f"{number}. {why[0].upper()}{why[1:]}." for number, why in enumerate(notes, 1)), "",
+        "\n\n".join(f"{number}. {why[0].upper()}{why[1:]}." for number, why in enumerate(notes, 1)), "",
         "## Features", "",
-        *(f"- **{title}**: {meaning}"
-          for title, meaning, _ in FEATURES.values()), ""])
+        "\n\n".join(f"- **{title}**: {meaning}" for title, meaning, _ in FEATURES.values()), ""])
 
 
 def arguments():

@@ -161,7 +161,7 @@ def dismissal(scene):
     scene.wait_response(DISMISS)
 
 
-@feature("expiry", "Expiry is not a dismissal", "If the server removes a notification after some time, the app does not receive the dismissal action, because the user did not close the notification.")
+@feature("expiry", "Expiry is not a dismissal", "If the server removes a notification after some time, the app does not receive the dismissal action. Only the user can dismiss a notification.")
 def expiry(scene):
     found = scene.show("storm", level=0)
     if scene.desk.expires is None:
@@ -283,7 +283,7 @@ def progress_ends(scene):
 
 # Features of text from sources that are not trusted.
 
-@feature("controls", "Control characters", "If the text of a notification contains control characters or a right-to-left override, these characters do not change how the server shows the text.")
+@feature("controls", "Control characters", "Control characters and a right-to-left override in the text of a notification do not change how the server shows the text.")
 def controls(scene):
     scene.notify("storm", title="a\x01\x1b[31mb\u202egnp.exe", body="c\x07\x08d\u202e\u2066e\nf")
     found = until(lambda: [notice for notice in scene.calls() if notice.answered_at], 8, "it is not shown")[-1]
@@ -361,7 +361,7 @@ def live_buttons(scene, settle=1.5):
 
 @feature(
     "server-restart", "Server restarts",
-    "If the server is killed and started again, the notification on the screen is shown again once, without a sound, and its buttons work.")
+    "If the server is killed and started again, the notification is shown again once. This notification makes no sound, and its buttons work.")
 def server_restart(scene):
     scene.show(sound="bell", level=2)
     scene.desk.restart_server()
@@ -373,7 +373,7 @@ def server_restart(scene):
 
 @feature(
     "both-restart", "Agent and server restart",
-    "If the agent and the server are killed and started again, the notification on the screen is shown again once, and its buttons work.")
+    "If the agent and the server are killed and started again, the notification is shown again once, and its buttons work.")
 def both_restart(scene):
     scene.show(level=2)
     scene.kill_agent()
@@ -392,7 +392,7 @@ def agent_killed(scene):
     live_buttons(scene)
 
 
-@feature("frozen", "Server freezes", "If an app adds a notification while the server does not respond for 5 s, the notification is shown once when the server responds again.")
+@feature("frozen", "Server freezes", "If an app adds a notification while the server does not respond, the notification is shown once when the server responds again. The server does not respond for 5 s in this test.")
 def frozen(scene):
     scene.start_agent()
     until(scene.agent, 8, "no agent starts")
@@ -419,7 +419,7 @@ def absent(scene):
 
 @feature(
     "bus-restart", "Bus restarts",
-    "If the session bus and the server are killed and started again, the notification on the screen is shown again once, and its buttons work. The bus has the same address as before.")
+    "If the session bus and the server are killed and started again, the notification is shown again once, and its buttons work. The new bus has the address of the old bus.")
 def bus_restart(scene):
     scene.show(level=2)
     scene.desk.restart_bus()
