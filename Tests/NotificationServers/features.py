@@ -192,7 +192,7 @@ def reply(scene):
 
 # Features of changes.
 
-@feature("takeoff", "Removed by the app", "If the app calls the method `removeDeliveredNotifications`, the notification is removed from the screen.")
+@feature("takeoff", "Removal by the app", "If the app calls the method `removeDeliveredNotifications`, the notification is removed from the screen.")
 def takeoff(scene):
     scene.show(level=2)
     scene.run("take-off", "storm")
@@ -324,7 +324,7 @@ def chunk(kind, data):
 
 @feature(
     "attachments", "Bad attachments",
-    "The library refuses a text file and a file of 50 MB as attachments. An incomplete picture and a picture with a false size are not shown. The agent continues to run.")
+    "The library refuses a text file and a file of 50 MB as attachments. An incomplete picture and a picture with a false size are not shown. These four attachments do not stop the agent.")
 def attachments(scene):
     head = b"\x89PNG\r\n\x1a\n"
     files = {"text.png": b"not a picture", "large.png": head, "broken.png": head + b"x" * 5000,
@@ -435,7 +435,7 @@ def bus_restart(scene):
 
 @feature(
     "burst", "Thirty at once",
-    "If an app adds thirty notifications at once, some notifications are shown, and one summary replaces the others. During this time each command of the app ends within 1 s. The app can remove all notifications.")
+    "If an app adds thirty notifications at once, some notifications are shown, and one summary replaces the others. During this time each command of the app ends within 1 s. The app can remove all thirty notifications from the screen.")
 def burst(scene):
     words, same = ["notify", "storm", f"title={TITLE}", "body=A line of text", "count=30", "level=2"], scene.desk.same_words
     if same:

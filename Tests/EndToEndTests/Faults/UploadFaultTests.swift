@@ -185,7 +185,7 @@ private enum UploadFaultPage {
             `NAME`.
 
             The command `WRITE_TABLES=1 swift test --filter EndToEnd.UploadFaults` runs the test of this page, and writes this page. Each fault occurs
-            once, if the table does not contain another number. If the table does not name another request, the fault occurs in the request that
+            once, unless the table gives another number. Unless the table names another request, the fault occurs in the request that
             contains the bytes of the photo.
 
             Another test also kills the agent during the upload. The results of this test are equal to the results in the table, with two exceptions. An
