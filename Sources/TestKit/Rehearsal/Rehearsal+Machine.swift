@@ -88,7 +88,7 @@ extension Rehearsal {
             ).day
             let day = days == 0 ? "today" : days == 1 ? "tomorrow" : "in \(days ?? -1) days"
             let time = calendar.dateComponents([.hour, .minute], from: occurrence)
-            words = "next \(day) at " + String(format: "%02d:%02d", time.hour ?? 0, time.minute ?? 0)
+            words = "the next check is \(day) at " + String(format: "%02d:%02d", time.hour ?? 0, time.minute ?? 0)
         }
         return checks + "; " + words
     }

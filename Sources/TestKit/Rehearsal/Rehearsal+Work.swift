@@ -42,8 +42,8 @@ extension Rehearsal {
             let name = launch.kind == .appRefresh ? "check" : launch.kind == .urlSession ? "delivery" : launch.kind.rawValue
             return "\(name) \(launch.outcome?.rawValue ?? "running")"
         }
-        return (words.isEmpty ? "no check" : words.joined(separator: ", "))
-            + "; \(count(forecastRequests, "request")); \(count(notices.count, "storm")) shown"
+        return (words.isEmpty ? "no check ran" : words.joined(separator: ", "))
+            + "; \(count(forecastRequests, "forecast request")); \(count(notices.count, "storm notification"))"
     }
 
     // MARK: Downloads
@@ -55,7 +55,7 @@ extension Rehearsal {
             try transaction.transfers().first { $0.kind == .download && ($0.partial?.durableBytes ?? $0.bytesDone) > 8 << 20 }
         }
         guard !FileManager.default.fileExists(atPath: place.path), try hasPart() else {
-            throw Stuck(description: "a half of the file already has the name of the file")
+            throw Stuck(description: "the file is only half complete, but already has its final name")
         }
     }
 
@@ -92,12 +92,13 @@ extension Rehearsal {
     /// Returns the number of notifications about the suspicion that the user received.
     func seenOfSuspicion() throws -> String {
         let told = try ledger { try $0.notifications().filter { $0.identifier.hasPrefix("background-agent.notice.") }.count }
-        return told == 0 ? "NO notification" : told == 1 ? "1 notification" : "\(told) NOTIFICATIONS"
+        let words = told == 0 ? "NO notification was" : told == 1 ? "1 notification was" : "\(told) NOTIFICATIONS were"
+        return words + " shown"
     }
 
     /// Returns whether the error of a transfer names the reason.
     private func seenOfError(_ reason: String, of transfer: TransferRecord?) -> String {
-        transfer?.errorMessage?.contains(reason) == true ? "names the \(reason)" : "NAMES NO REASON"
+        transfer?.errorMessage?.contains(reason) == true ? "the error names the \(reason)" : "the error NAMES NO REASON"
     }
 
     private func hasPart() throws -> Bool {
@@ -125,22 +126,23 @@ extension Rehearsal {
     func seenOfDownload() throws -> String {
         try waitForAllWork()
         let transfer = try ledger { try $0.transfers().first { $0.kind == .download } }
-        var words = [transfer?.state.rawValue ?? "no transfer"]
+        var words = [transfer.map { "download \($0.state.rawValue)" } ?? "no download"]
         if let digest = try? FileDigest.sha256(of: place).digest {
             let version = ["one", "two"].first { name in
                 (try? FileDigest.sha256(of: home.folder.appendingPathComponent("version-\(name)")).digest) == digest
             }
-            words.append(version.map { "version \($0), complete" } ?? "OTHER BYTES")
+            words.append(version.map { "version \($0) of the file is complete" } ?? "the file has OTHER BYTES")
         } else {
-            words.append(try hasPart() ? "a part" : "no file")
+            words.append(try hasPart() ? "a partial file is stored" : "no file is stored")
         }
-        let asked = fileRequests.map { $0.headers["Range"] == nil ? "the whole" : "the rest" }
+        let asked = fileRequests.map { $0.headers["Range"] == nil ? "the complete file" : "the rest" }
         if asked.first == "the rest" {
-            words.append("from the new server " + asked.joined(separator: ", "))
+            words.append("the agent requested \(asked.joined(separator: ", then ")) from the new server")
         } else if asked.isEmpty {
-            words.append("no request")
+            words.append("the agent sent no request")
         } else {
-            words.append(asked.count == 1 ? "1 request" : "then requested " + asked.dropFirst().joined(separator: ", "))
+            let repeated = asked.dropFirst().joined(separator: ", then ")
+            words.append(asked.count == 1 ? "the agent sent 1 request" : "the agent then requested \(repeated)")
         }
         return words.joined(separator: "; ")
     }
@@ -182,7 +184,7 @@ extension Rehearsal {
     /// Returns the number of photos that `transfers` lists as held.
     func seenOfHeld() throws -> String {
         let rows = try JSONSerialization.jsonObject(with: verb("transfers", "--json")) as? [[String: Any]] ?? []
-        return "\(rows.count { $0["state"] as? String == "held" }) held"
+        return count(rows.count { $0["state"] as? String == "held" }, "photo") + " held"
     }
 
     /// Waits until the transfer is waiting because its file cannot be used.
@@ -214,20 +216,21 @@ extension Rehearsal {
     /// Returns the end of the transfer, each file on the server, and the number of times that the photo was sent.
     func seenOfUpload() throws -> String {
         try waitForAllWork()
-        let states = try ledger { try $0.transfers().filter { $0.kind == .upload }.map(\.state.rawValue) }
+        let states = try ledger { try $0.transfers().filter { $0.kind == .upload }.map { "upload \($0.state.rawValue)" } }
         // If the server has stopped reading a request, the request stays open with its received bytes until the connection ends.
         dropConnections()
         let (ours, others) = (FileDigest.sha256(of: Self.photoBytes), FileDigest.sha256(of: Self.othersBytes))
         let files = photos.files.map { path -> String in
             let digest = photos.contents(of: path).map { FileDigest.sha256(of: $0) }
-            let state = digest == ours ? "complete" : digest == others ? "another's" : "with OTHER BYTES"
-            return "\(path.dropFirst()) \(state)"
+            let state = digest == ours ? "is complete" : digest == others ? "belongs to another user" : "has OTHER BYTES"
+            return "\(path.dropFirst()) on the server \(state)"
         }
-        var words = [states.joined(separator: ", "), files.isEmpty ? "nothing there" : files.joined(separator: ", ")]
+        var words = [states.joined(separator: ", "), files.isEmpty ? "no file is on the server" : files.joined(separator: ", ")]
         let left = photos.unfinishedUploads
-        if left > 0 { words.append("\(count(left, "part")) left behind") }
+        if left > 0 { words.append("\(count(left, "part")) left on the server") }
         let sent = sendings.count
-        words.append(sent == 0 ? "not sent" : sent == 1 ? "sent once" : sent == 2 ? "sent twice" : "sent \(sent) times")
+        let times = sent == 0 ? "not sent" : sent == 1 ? "sent once" : sent == 2 ? "sent twice" : "sent \(sent) times"
+        words.append("the photo was \(times)")
         return words.joined(separator: "; ")
     }
 
@@ -235,22 +238,34 @@ extension Rehearsal {
     private var sendings: [RecordedRequest] { photoRequests.filter { $0.method == "PUT" } }
 
     /// Returns the outcome of each request that contained the photo, as the server recorded it.
-    func seenOfSendings() -> String { sendings.map(\.outcome.rawValue).joined(separator: ", then ") }
+    func seenOfSendings() -> String {
+        sendings.map { request -> String in
+            switch request.outcome {
+            case .answered: return "the server responded"
+            case .serverClosed: return "the server closed the connection"
+            case .open, .cutByScript, .clientClosed: return "the request ended with \(request.outcome.rawValue)"
+            }
+        }.joined(separator: ", then ")
+    }
 
     /// Returns the requests about the photo, starting with the first request that contained the photo.
     func seenOfNaming() -> String {
         let requests = photoRequests.drop { $0.method != "PUT" }
-        guard let part = requests.first?.path, part.hasPrefix("/photos/.") else { return "NOT SENT UNDER ANOTHER NAME" }
+        guard let part = requests.first?.path, part.hasPrefix("/photos/.") else {
+            return "the photo was NOT SENT UNDER A TEMPORARY NAME"
+        }
         let words = requests.map { request -> String in
-            let place = request.path == part ? "part" : request.path == "/photos/storm.bmp" ? "photo" : "OTHER FILE"
+            let isPhoto = request.path == "/photos/storm.bmp"
+            let place = request.path == part ? "temporary file" : isPhoto ? "photo" : "OTHER FILE"
             switch request.method {
             case "PUT": return "\(place) sent"
             case "MOVE": return "\(place) renamed" + (request.outcome == .answered ? "" : " without a response")
             case "HEAD", "PROPFIND": return "\(place) queried"
+            case "GET": return "\(place) read"
             default: return "\(request.method) of the \(place)"
             }
         }
-        return words.joined(separator: ", ")
+        return "requests: " + words.joined(separator: ", ")
     }
 
     /// Returns the local state of a photo that could not be sent, and the reason.
@@ -260,7 +275,7 @@ extension Rehearsal {
         let isHere = try [photo, copy].allSatisfy { place in
             try place.map { try Data(contentsOf: $0) == Self.photoBytes } ?? false
         }
-        return "\(seenOfError("password", of: transfer)); photo and copy are \(isHere ? "" : "NOT ")here"
+        return "\(seenOfError("password", of: transfer)); the photo and its copy are \(isHere ? "kept" : "NOT KEPT")"
     }
 
     /// Deletes the original, like a user.

@@ -85,7 +85,7 @@ struct Scenario: Sendable {
         // The waiting responses continue, because an open response would keep the agent running.
         rehearsal.continueResponses()
         defer { rehearsal.control.close() }
-        if !rehearsal.home.finish() { seen += "; its agent did not stop" }
+        if !rehearsal.home.finish() { seen += "; the agent of the scenario did not stop" }
         let result = Result(scenario: name, promised: promise, expected: expects, seen: seen, held: expects.contains(seen))
         return (result, rehearsal.server)
     }
@@ -116,11 +116,11 @@ struct Scenario: Sendable {
 }
 
 extension Scenario {
-    private static let once = "1 request; 1 storm shown"
+    private static let once = "1 forecast request; 1 storm notification"
     /// The grace time in seconds for scenarios in which the check has to end by itself. The time is long enough for a busy
     /// machine.
     private static let patience = 10
-    private static let twice = "2 requests; 1 storm shown"
+    private static let twice = "2 forecast requests; 1 storm notification"
 
     static let checks: [Scenario] = [
         Scenario(
@@ -171,7 +171,7 @@ extension Scenario {
         Scenario(
             .check, "kill -9 of both", promise: "The next agent runs the check again, with a new request.",
             expects: "check crashed, check completed; \(twice)",
-            "check crashed, check completed; 3 requests; 1 storm shown"
+            "check crashed, check completed; 3 forecast requests; 1 storm notification"
         ) {
             try $0.send(SIGKILL, to: .agent)
             try $0.send(SIGKILL, to: .app)
@@ -181,7 +181,7 @@ extension Scenario {
         Scenario(
             .check, "logout",
             promise:
-                "The agent warns the check, and the check stops. After the next login the forecast is requested again and delivered.",
+                "The agent warns the check, and the check stops. After the next login, the forecast is requested again and delivered to the app.",
             expects: "check expired, delivery completed; \(twice)"
         ) {
             try $0.replaceAgent(by: SIGTERM)
@@ -196,7 +196,7 @@ extension Scenario {
         Scenario(
             .check, "server not reachable",
             promise: "The check waits for the server and receives the response when the server is back.",
-            expects: "check completed; 1 request; 1 storm shown"
+            expects: "check completed; \(once)"
         ) {
             try $0.replaceServer($0.serveWholeForecast)
         },
@@ -206,7 +206,7 @@ extension Scenario {
                 "Stormy does not report calm weather without a forecast. The check runs again and shows the storm when a response arrives.",
             // The number of crashes depends on the number of tries before the response.
             expects: "check crashed, check completed; \(twice)",
-            "check crashed, check crashed, check completed; 3 requests; 1 storm shown",
+            "check crashed, check crashed, check completed; 3 forecast requests; 1 storm notification",
             begin: {
                 $0.serveForecast(.status(200, headers: ["Content-Type": "text/html"], body: "<html>Pay here</html>"))
                 try $0.launchCheck()
@@ -218,8 +218,8 @@ extension Scenario {
         },
         Scenario(
             .check, "stormy quit",
-            promise: "The agent warns the check, and the check stops. After that no process runs and no request is sent.",
-            expects: "check expired; 1 request; 0 storms shown"
+            promise: "The agent warns the check, and the check stops. After this, no process runs and no request is sent.",
+            expects: "check expired; 1 forecast request; 0 storm notifications"
         ) {
             try $0.verb("quit")
             try $0.waitForAgent()
@@ -236,13 +236,13 @@ extension Scenario {
             try $0.replaceAgent(by: SIGKILL)
         },
         Scenario(
-            .handedOver, "logout", promise: "After the next login the forecast is requested again and delivered.",
+            .handedOver, "logout", promise: "After the next login, the forecast is requested again and delivered to the app.",
             expects: "check expired, delivery completed; \(twice)"
         ) {
             try $0.replaceAgent(by: SIGTERM)
         },
         Scenario(
-            .handedOver, "network cut", promise: "The forecast is requested again and delivered.",
+            .handedOver, "network cut", promise: "The forecast is requested again and delivered to the app.",
             expects: "check expired, delivery completed; \(twice)"
         ) {
             $0.serveWholeForecast(on: $0.server)
@@ -255,12 +255,12 @@ extension Scenario {
             expects: "check expired, check completed, delivery completed; \(once)"
         ) {
             try $0.verb("simulate", "launch", "StormyNoon")
-            _ = try $0.wait("the check that joins the download") { try $0.waiters().first }
+            _ = try $0.wait("the check that waits for the same download") { try $0.waiters().first }
             $0.continueResponses()
         },
         Scenario(
-            .handedOver, "the place is removed", promise: "The response is delivered, and nothing is shown.",
-            expects: "check expired, delivery completed; 1 request; 0 storms shown"
+            .handedOver, "the place is removed", promise: "The response is delivered to the app, and no storm is shown.",
+            expects: "check expired, delivery completed; 1 forecast request; 0 storm notifications"
         ) {
             try $0.verb("place", "remove", "Storm Bay")
             $0.continueResponses()

@@ -6,25 +6,28 @@ import Foundation
 extension Scenario {
     private static let hour = 3_600.0
     private static let day = 24 * hour
-    private static let corrected = "\(oneCheck); next tomorrow at 12:00; the mistake was shown once"
-    private static let oneCheck = "check completed; 1 request; 1 storm shown"
+    private static let noCheck = "no check ran; 0 forecast requests; 0 storm notifications"
+    private static let today = "the next check is today at 12:00"
+    private static let nextTomorrow = "\(oneCheck); the next check is tomorrow at 12:00"
+    private static let corrected = "\(nextTomorrow); the mistake was shown once"
+    private static let oneCheck = "check completed; 1 forecast request; 1 storm notification"
 
     static let schedules: [Scenario] = [
         Scenario(
             .scheduled, "nothing happens", promise: "The check waits for noon.",
-            expects: "no check; 0 requests; 0 storms shown; next today at 12:00"
+            expects: "\(noCheck); \(today)"
         ) { _ in },
         Scenario(
             .scheduled, "suspended over noon", promise: "The check runs once, when the machine wakes.",
-            expects: "\(oneCheck); next tomorrow at 12:00"
+            expects: nextTomorrow
         ) {
             try $0.control.suspend(2 * hour)
             try $0.waitForCheck()
         },
         Scenario(
-            .scheduled, "suspended over noon, without a network after it",
+            .scheduled, "suspended over noon, and no network after the sleep",
             promise: "The check waits for the network, and then runs.",
-            expects: "\(oneCheck); next tomorrow at 12:00"
+            expects: nextTomorrow
         ) {
             try $0.control.set { machine in
                 machine.conditions.isNetworkAvailable = false
@@ -40,15 +43,15 @@ extension Scenario {
         },
         Scenario(
             .scheduled, "the clock is set forward over noon", promise: "The check runs, and the next check is tomorrow.",
-            expects: "\(oneCheck); next tomorrow at 12:00"
+            expects: nextTomorrow
         ) {
             try $0.control.stepClock(2 * hour)
             try $0.waitForCheck()
         },
         Scenario(
             .scheduled, "the clock is set forward over noon and back",
-            promise: "The check of this noon does not run a second time.",
-            expects: "\(oneCheck); next tomorrow at 12:00"
+            promise: "The check that was due at noon does not run a second time.",
+            expects: nextTomorrow
         ) {
             try $0.control.stepClock(2 * hour)
             try $0.waitForCheck()
@@ -57,15 +60,15 @@ extension Scenario {
         Scenario(
             .scheduled, "the clock is set forward a year and back",
             promise: "The check of today runs, although the clock was wrong by a year for some time.",
-            expects: "\(oneCheck); next today at 12:00"
+            expects: "\(oneCheck); \(today)"
         ) {
             try $0.moveToForecastDay(in: 365 * day) { try $0.control.stepClock(365 * day) }
             try $0.control.stepClock(-365 * day)
             try $0.sync()
         },
         Scenario(
-            .scheduled, "switched off for a week", promise: "The check runs once, and the next noon is scheduled.",
-            expects: "\(oneCheck); next today at 12:00"
+            .scheduled, "switched off for a week", promise: "The check runs once, and the next check is scheduled for noon.",
+            expects: "\(oneCheck); \(today)"
         ) {
             try $0.send(SIGTERM, to: .agent)
             try $0.moveToForecastDay(in: 7 * day) {
@@ -89,19 +92,19 @@ extension Scenario {
         },
         Scenario(
             .scheduled, "the clock is set back", promise: "The check waits until the changed clock shows noon.",
-            expects: "no check; 0 requests; 0 storms shown; next today at 12:00"
+            expects: "\(noCheck); \(today)"
         ) { try $0.control.stepClock(-3 * hour) },
         Scenario(
-            .scheduled, "the user travels east", promise: "The next check is at noon in the new zone.",
-            expects: "no check; 0 requests; 0 storms shown; next tomorrow at 12:00"
+            .scheduled, "the user travels east", promise: "The next check is at noon in the new time zone.",
+            expects: "\(noCheck); the next check is tomorrow at 12:00"
         ) { try $0.control.set { $0.zone = "Asia/Tokyo" } },
         Scenario(
-            .scheduled, "the user travels west", promise: "The next check is at noon in the new zone.",
-            expects: "no check; 0 requests; 0 storms shown; next today at 12:00"
+            .scheduled, "the user travels west", promise: "The next check is at noon in the new time zone.",
+            expects: "\(noCheck); \(today)"
         ) { try $0.control.set { $0.zone = "Atlantic/Reykjavik" } },
         Scenario(
             .scheduled, "logged out over noon", promise: "The missed check runs once after the next login.",
-            expects: "\(oneCheck); next tomorrow at 12:00"
+            expects: nextTomorrow
         ) {
             try $0.send(SIGTERM, to: .agent)
             try $0.control.stepClock(2 * hour)
@@ -109,8 +112,8 @@ extension Scenario {
             try $0.waitForCheck()
         },
         Scenario(
-            .scheduled, "the agent dead over noon", promise: "The missed check runs once when an agent runs again.",
-            expects: "\(oneCheck); next tomorrow at 12:00"
+            .scheduled, "no agent runs over noon", promise: "The missed check runs once when an agent starts again.",
+            expects: nextTomorrow
         ) {
             try $0.send(SIGKILL, to: .agent)
             try $0.control.stepClock(2 * hour)
@@ -119,7 +122,7 @@ extension Scenario {
         },
         Scenario(
             .scheduled, "unscheduled", promise: "No check is scheduled, and no check runs at noon.",
-            expects: "no check; 0 requests; 0 storms shown; no check is scheduled"
+            expects: "\(noCheck); no check is scheduled"
         ) {
             try $0.verb("unschedule")
             try $0.control.stepClock(2 * hour)
@@ -166,7 +169,7 @@ extension Scenario {
         },
         Scenario(
             .handedOver, "suspended", promise: "The connection still works after the sleep, and the rest of the data arrives.",
-            expects: "check expired, delivery completed; 1 request; 1 storm shown"
+            expects: "check expired, delivery completed; 1 forecast request; 1 storm notification"
         ) {
             try $0.control.suspend(hour)
             try $0.sync()
@@ -174,7 +177,7 @@ extension Scenario {
         },
         Scenario(
             .download, "suspended", promise: "The connection still works after the sleep, and the rest of the data arrives.",
-            expects: "completed; version one, complete; 1 request"
+            expects: "download completed; version one of the file is complete; the agent sent 1 request"
         ) {
             try $0.control.suspend(hour)
             try $0.sync()
@@ -182,7 +185,7 @@ extension Scenario {
         },
         Scenario(
             .download, "the clock is set back a day", promise: "The download continues, because it does not depend on the date.",
-            expects: "completed; version one, complete; 1 request"
+            expects: "download completed; version one of the file is complete; the agent sent 1 request"
         ) {
             try $0.control.stepClock(-24 * hour)
             try $0.sync()
@@ -191,11 +194,11 @@ extension Scenario {
         Scenario(
             .download, "the disk is full",
             promise: "The download keeps its partial file, and continues when the disk has free space.",
-            expects: "completed; version one, complete; then requested the rest"
+            expects: "download completed; version one of the file is complete; the agent then requested the rest"
         ) {
             try $0.control.set { $0.isDiskFull = true }
             $0.continueResponses()
-            _ = try $0.wait("a transfer without room on the disk") { try $0.transfers().first { $0.state == .waiting } }
+            _ = try $0.wait("a transfer that waits for space on the disk") { try $0.transfers().first { $0.state == .waiting } }
             try $0.control.set { $0.isDiskFull = false }
             // The transfer is tried again after a minute.
             try $0.control.suspend(61)
@@ -203,7 +206,8 @@ extension Scenario {
         Scenario(
             .upload, "suspended",
             promise: "The server closes the connection during the sleep. The photo is sent again and stored once.",
-            expects: "completed; storm.bmp complete; sent twice; serverClosed, then answered", also: { $0.seenOfSendings() }
+            expects: "\(sentTwice); the server closed the connection, then the server responded",
+            also: { $0.seenOfSendings() }
         ) {
             try $0.control.suspend(hour)
             try $0.sync()
@@ -212,7 +216,7 @@ extension Scenario {
         Scenario(
             .upload, "switched off for a week",
             promise: "A week without power does not end the upload. The photo is sent and stored once.",
-            expects: "completed; storm.bmp complete; sent twice"
+            expects: sentTwice
         ) {
             try $0.send(SIGTERM, to: .agent)
             $0.dropConnections()
@@ -222,7 +226,7 @@ extension Scenario {
         Scenario(
             .upload, "the queued copy cannot be opened for a moment",
             promise: "The upload waits and shows the reason. Then the photo is sent and stored once.",
-            expects: "completed; storm.bmp complete; sent once",
+            expects: sentOnce,
             begin: {
                 try $0.control.set { $0.hasNoDescriptors = true }
                 try $0.beginUpload(stalls: false)
@@ -235,8 +239,8 @@ extension Scenario {
         },
         Scenario(
             .upload, "no external power",
-            promise: "With `--when charging` the photo waits. The photo is sent when external power is connected.",
-            expects: "completed; storm.bmp complete; sent once",
+            promise: "With the option `--when charging`, the photo waits. The photo is sent when external power is connected.",
+            expects: sentOnce,
             begin: {
                 try $0.control.set { $0.conditions.isOnExternalPower = false }
                 try $0.beginUpload(stalls: false, "--when", "charging")

@@ -3,36 +3,43 @@ import FaultyServer
 import Foundation
 
 extension Scenario {
+    private static let complete = "download completed; version one of the file is complete"
+    private static let changed = "download completed; version two of the file is complete"
+    static let sentOnce = "upload completed; storm.bmp on the server is complete; the photo was sent once"
+    static let sentTwice = "upload completed; storm.bmp on the server is complete; the photo was sent twice"
+    /// The requests that give a photo its final name.
+    private static let named = "requests: temporary file sent, temporary file queried, temporary file renamed"
+
     static let downloads: [Scenario] = [
         Scenario(
             .download, "nothing happens", promise: "The file gets its final name only when the file is complete.",
-            expects: "completed; version one, complete; 1 request"
+            expects: "\(complete); the agent sent 1 request"
         ) { $0.continueResponses() },
         Scenario(
             .download, "kill -9 of the agent",
             promise: "The next agent continues the download after the bytes that are stored durably.",
-            expects: "completed; version one, complete; then requested the rest"
+            expects: "\(complete); the agent then requested the rest"
         ) {
             try $0.replaceAgent(by: SIGKILL)
         },
         Scenario(
-            .download, "logout", promise: "After the next login the download continues after the bytes that are stored durably.",
-            expects: "completed; version one, complete; then requested the rest"
+            .download, "logout", promise: "After the next login, the download continues after the bytes that are stored durably.",
+            expects: "\(complete); the agent then requested the rest"
         ) {
             try $0.replaceAgent(by: SIGTERM)
         },
         Scenario(
             .download, "network cut", promise: "The download continues after the bytes that are stored durably.",
-            expects: "completed; version one, complete; then requested the rest"
+            expects: "\(complete); the agent then requested the rest"
         ) { $0.dropConnections() },
         Scenario(
             .download, "server not reachable",
             promise: "The download waits for the server and continues after the bytes that are stored durably.",
-            expects: "completed; version one, complete; from the new server the rest"
+            expects: "\(complete); the agent requested the rest from the new server"
         ) { try $0.replaceServer($0.serveWholeFile) },
         Scenario(
             .download, "server changed the file", promise: "The download starts over, because two versions must not be mixed.",
-            expects: "completed; version two, complete; then requested the rest",
+            expects: "\(changed); the agent then requested the rest",
             begin: {
                 $0.serveFile(changes: true)
                 try $0.beginDownload()
@@ -40,8 +47,8 @@ extension Scenario {
         ) { $0.dropConnections() },
         Scenario(
             .download, "server changed the file and kept its ETag",
-            promise: "The agent refuses a response 206 of another version, and the download starts over.",
-            expects: "completed; version two, complete; then requested the rest, the whole",
+            promise: "The agent refuses a 206 response with another version of the file, and the download starts over.",
+            expects: "\(changed); the agent then requested the rest, then the complete file",
             begin: {
                 $0.serveFile(changes: true, fault: .ignoresIfRange)
                 try $0.beginDownload()
@@ -50,7 +57,7 @@ extension Scenario {
         Scenario(
             .download, "no validator",
             promise: "The download starts over, because the rest of the file may belong to another version.",
-            expects: "completed; version one, complete; then requested the whole",
+            expects: "\(complete); the agent then requested the complete file",
             begin: {
                 $0.serveFile(hasValidator: false)
                 try $0.beginDownload()
@@ -59,7 +66,7 @@ extension Scenario {
         Scenario(
             .download, "the rest has another offset",
             promise: "The agent refuses a range that it did not request, and the download starts over.",
-            expects: "completed; version one, complete; then requested the rest, the whole",
+            expects: "\(complete); the agent then requested the rest, then the complete file",
             begin: {
                 $0.serveFile(fault: .shiftedStart(1))
                 try $0.beginDownload()
@@ -67,7 +74,7 @@ extension Scenario {
         ) { $0.dropConnections() },
         Scenario(
             .download, "another digest was requested", promise: "The download fails, and no file gets the final name.",
-            expects: "failed; no file; 1 request",
+            expects: "download failed; no file is stored; the agent sent 1 request",
             begin: {
                 $0.serveFile()
                 try $0.beginDownload("--sha256", String(repeating: "0", count: 64))
@@ -77,24 +84,25 @@ extension Scenario {
             .download, "a certificate of an unknown authority",
             promise:
                 "No request is sent, and no file gets the final name. The download waits for another network, and the user is notified once.",
-            expects: "waiting; no file; no request; names the certificate; 1 notification",
+            expects: "download waiting; no file is stored; the agent sent no request; the error names the certificate; "
+                + "1 notification was shown",
             begin: { try $0.beginDownload(showing: .anotherAuthority) }, also: { try $0.seenOfDistrust() }
         ) { _ in },
         Scenario(
             .download, "paused and resumed", promise: "The download continues after the bytes that are stored durably.",
-            expects: "completed; version one, complete; then requested the rest"
+            expects: "\(complete); the agent then requested the rest"
         ) {
             try $0.verb("transfers", "pause", "all")
             try $0.verb("transfers", "resume", "all")
         },
         Scenario(
             .download, "cancelled", promise: "No file and no partial file is left on the disk.",
-            expects: "cancelled; no file; 1 request"
+            expects: "download cancelled; no file is stored; the agent sent 1 request"
         ) { try $0.verb("transfers", "cancel", "all") },
         Scenario(
             .download, "stormy quit",
             promise: "The download keeps its partial file, and waits until the user resumes the download.",
-            expects: "completed; version one, complete; then requested the rest"
+            expects: "\(complete); the agent then requested the rest"
         ) {
             try $0.verb("quit")
             try $0.checkPausedPart()
@@ -105,35 +113,35 @@ extension Scenario {
     static let uploads: [Scenario] = [
         Scenario(
             .upload, "nothing happens",
-            promise: "The photo gets its final name on the server after the upload is complete and checked.",
-            expects: "completed; storm.bmp complete; sent once; part sent, part queried, part renamed, photo queried",
+            promise: "The photo gets its final name on the server when the upload is complete and checked.",
+            expects: "\(sentOnce); \(named), photo queried",
             begin: { try $0.beginUpload(stalls: false) }, also: { $0.seenOfNaming() }
         ) { _ in },
         Scenario(
-            .upload, "kill -9 of the agent", promise: "The next agent sends the photo again. The server has the photo once.",
-            expects: "completed; storm.bmp complete; sent twice"
+            .upload, "kill -9 of the agent",
+            promise: "The next agent sends the photo again. The server has one copy of the photo.",
+            expects: sentTwice
         ) {
             try $0.replaceAgent(by: SIGKILL)
         },
         Scenario(
-            .upload, "logout", promise: "After the next login the photo is sent again. The server has the photo once.",
-            expects: "completed; storm.bmp complete; sent twice"
+            .upload, "logout", promise: "After the next login, the photo is sent again. The server has one copy of the photo.",
+            expects: sentTwice
         ) {
             try $0.replaceAgent(by: SIGTERM)
         },
         Scenario(
-            .upload, "network cut", promise: "The photo is sent again. The server has the photo once.",
-            expects: "completed; storm.bmp complete; sent twice"
+            .upload, "network cut", promise: "The photo is sent again. The server has one copy of the photo.",
+            expects: sentTwice
         ) { $0.dropConnections() },
         Scenario(
-            .upload, "server not reachable", promise: "The upload waits for the server. The server has the photo once.",
-            expects: "completed; storm.bmp complete; sent twice"
+            .upload, "server not reachable", promise: "The upload waits for the server. The server has one copy of the photo.",
+            expects: sentTwice
         ) { try $0.replaceServer { _ in } },
         Scenario(
             .upload, "the last response is lost",
-            promise: "The agent checks whether the server has the photo. The server has the photo once.",
-            expects: "completed; storm.bmp complete; sent once; part sent, part queried, part renamed without a response, "
-                + "part queried, photo queried, GET of the photo",
+            promise: "The agent checks whether the server has the photo. The server has one copy of the photo.",
+            expects: "\(sentOnce); \(named) without a response, temporary file queried, photo queried, photo read",
             begin: {
                 $0.photos.loseAnswers(to: "MOVE")
                 try $0.beginUpload(stalls: false)
@@ -143,7 +151,7 @@ extension Scenario {
             .upload, "a captive portal responds",
             promise:
                 "The upload waits, and the user is notified once. When the captive portal does not respond any more, the photo is sent and stored once.",
-            expects: "completed; storm.bmp complete; sent once; 1 notification",
+            expects: "\(sentOnce); 1 notification was shown",
             begin: {
                 $0.photos.refuse(status: 307, next: 1, headers: ["Location": "http://log-in.example/"])
                 try $0.beginUpload(stalls: false)
@@ -152,7 +160,8 @@ extension Scenario {
         ) { try $0.switchToWorkingNetwork() },
         Scenario(
             .upload, "the name is taken", promise: "The photo gets a name with a number, and the existing file is not replaced.",
-            expects: "completed; storm-1.bmp complete, storm.bmp another's; sent once",
+            expects: "upload completed; storm-1.bmp on the server is complete, storm.bmp on the server belongs to another user; "
+                + "the photo was sent once",
             begin: {
                 try $0.claimName()
                 try $0.beginUpload(stalls: false)
@@ -160,14 +169,14 @@ extension Scenario {
         ) { _ in },
         Scenario(
             .upload, "the original is deleted", promise: "The agent sends the copy that was made when the photo was queued.",
-            expects: "completed; storm.bmp complete; sent twice"
+            expects: sentTwice
         ) {
             try $0.deleteOriginal()
             $0.dropConnections()
         },
         Scenario(
-            .upload, "named a second time", promise: "The photo is not uploaded a second time.",
-            expects: "completed; storm.bmp complete; sent twice"
+            .upload, "the same photo is uploaded again", promise: "The photo is not uploaded a second time.",
+            expects: sentTwice
         ) {
             try $0.beginUpload(stalls: false)
             $0.dropConnections()
@@ -175,7 +184,8 @@ extension Scenario {
         Scenario(
             .upload, "server refuses the credentials",
             promise: "The upload fails with the reason. The photo and the queued copy are kept for a retry.",
-            expects: "failed; nothing there; not sent; names the password; photo and copy are here",
+            expects: "upload failed; no file is on the server; the photo was not sent; the error names the password; "
+                + "the photo and its copy are kept",
             begin: {
                 $0.photos.refuse(status: 401, next: 100)
                 try $0.beginUpload(stalls: false)
@@ -183,23 +193,24 @@ extension Scenario {
         ) { _ in },
         Scenario(
             .upload, "cancelled", promise: "No part of the photo is left on the server.",
-            expects: "cancelled; nothing there; sent once"
+            expects: "upload cancelled; no file is on the server; the photo was sent once"
         ) { rehearsal in
             try rehearsal.verb("transfers", "cancel", "all")
             // The agent deletes the hidden temporary file on the server.
             try rehearsal.waitForEndedRequest("DELETE")
         },
         Scenario(
-            .upload, "paused and resumed", promise: "The photo is sent again. The server has the photo once.",
-            expects: "completed; storm.bmp complete; sent twice"
+            .upload, "paused and resumed", promise: "The photo is sent again. The server has one copy of the photo.",
+            expects: sentTwice
         ) {
             try $0.verb("transfers", "pause", "all")
             try $0.verb("transfers", "resume", "all")
         },
         Scenario(
             .upload, "stormy quit",
-            promise: "The upload waits until the user resumes the upload. Then the server has the photo once.",
-            expects: "completed; storm.bmp complete; sent twice"
+            promise:
+                "The upload waits until the user resumes the upload. After the upload, the server has one copy of the photo.",
+            expects: sentTwice
         ) {
             try $0.verb("quit")
             try $0.checkAllPaused()
@@ -207,8 +218,8 @@ extension Scenario {
         },
         Scenario(
             .upload, "one of several photos is held back",
-            promise: "The other photos are sent. `transfers` lists this photo as held, and the exit code is 77.",
-            expects: "completed; storm.bmp complete; sent once; 1 held",
+            promise: "The other photos are sent. The command `transfers` lists the held photo, and the exit code is 77.",
+            expects: "\(sentOnce); 1 photo held",
             begin: {
                 try $0.makeHeldPhoto("first.bmp")
                 try $0.beginUpload(behind: "first.bmp", ending: .notPermitted)
@@ -216,7 +227,7 @@ extension Scenario {
         ) { _ in },
         Scenario(
             .upload, "one of several photos cannot be read", promise: "The other photos are sent, and the exit code is 74.",
-            expects: "completed; storm.bmp complete; sent once",
+            expects: sentOnce,
             begin: {
                 try $0.makeUnreadablePhoto("first.jpg")
                 try $0.beginUpload(behind: "first.jpg", ending: .inputOutput)
@@ -224,13 +235,13 @@ extension Scenario {
         ) { _ in },
         Scenario(
             .upload, "one of several photos is missing", promise: "The other photos are sent, and the exit code is 66.",
-            expects: "completed; storm.bmp complete; sent once",
+            expects: sentOnce,
             begin: { try $0.beginUpload(behind: "first.jpg", ending: .notFound) }
         ) { _ in },
         Scenario(
-            .upload, "named again before the app received its end",
+            .upload, "uploaded again before the app received the result",
             promise: "An ended upload stays in the list until its result is delivered, so the photo is not sent again.",
-            expects: "completed; storm.bmp complete; sent twice"
+            expects: sentTwice
         ) {
             let mend = try $0.spoilConfiguration()
             $0.dropConnections()
