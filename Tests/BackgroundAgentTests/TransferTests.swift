@@ -71,7 +71,7 @@ import TransferMachines
         #expect(bench.transport.cancelled.isEmpty)
         try bench.answer(id)
         #expect(try bench.launch(bench.onlyLive()).kind == .urlSession)
-        #expect(try bench.transfer(id).note == "received on the first connection")
+        #expect(try bench.transfer(id).note == "all bytes were received on the first connection")
     }
 
     @Test func `a waiting process that already ended is detected`() throws {

@@ -182,7 +182,7 @@ import Testing
 
     @Test(.enabled(if: DiskSpace.isReadOnly(at: "/sys")))
     func `a disk that is mounted read-only is not reported as missing permissions`() {
-        #expect("\(StoreError.readOnly(path: "/sys/agent.sqlite"))".hasSuffix("its disk is mounted read-only"))
+        #expect("\(StoreError.readOnly(path: "/sys/agent.sqlite"))".hasSuffix("the disk is mounted read-only"))
     }
 
     @Test func `several first openings at the same time all succeed`() throws {

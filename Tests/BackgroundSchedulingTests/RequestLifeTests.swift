@@ -96,7 +96,7 @@ import Testing
         var life = request(kind: .continuedProcessing)
         let commands = life.handle(.launched(isSimulated: false), now: now, in: zone)
         #expect(
-            commands == [.begin(generation: 1, reason: "the user started it", served: nil), .remove])
+            commands == [.begin(generation: 1, reason: "the user started the request", served: nil), .remove])
         #expect(life.phase == .removed)
     }
 

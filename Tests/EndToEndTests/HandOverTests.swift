@@ -143,7 +143,7 @@ extension EndToEnd {
             let offset = try #require(Int(range.dropFirst("bytes=".count).dropLast()))
             #expect(offset <= cut && cut - offset < 65_536, "asked from \(offset) after \(cut) bytes")
             let detail = try home.rows("history").last { $0["kind"] as? String == "urlSession" }?["detail"] as? String
-            #expect(detail?.contains("resumed at \(offset)") == true)
+            #expect(detail?.contains("continued at byte \(offset)") == true)
             try await expectReportedOnce(home, history: ["appRefresh expired", "urlSession completed"])
         }
 
@@ -162,7 +162,7 @@ extension EndToEnd {
             try home.waitForEnded("urlSession")
             #expect(server.requests(matching: Weather.path).map { $0["Range"] } == [nil, nil])
             let detail = try home.rows("history").last { $0["kind"] as? String == "urlSession" }?["detail"] as? String
-            #expect(detail?.contains("started over: the server sent no usable validator") == true)
+            #expect(detail?.contains("started over, because the server sent no usable validator") == true)
             try await expectReportedOnce(home, history: ["appRefresh expired", "urlSession completed"])
         }
 

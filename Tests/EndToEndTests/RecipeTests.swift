@@ -95,7 +95,7 @@ extension EndToEnd {
             let home = try realm()
             server.route("GET", "/items", .json("[\"milk\"]"))
             let before = Date()
-            #expect(try home.run("realm-example", []).output == "1 items, fresh from the server:\n- milk\n")
+            #expect(try home.run("realm-example", []).output == "1 items, just updated from the server:\n- milk\n")
             // The requested launch begins ten seconds after the app has left the foreground.
             let begin = try #require(try home.wait("the request") { try $0.request("refreshTodoRealm") }.earliestBegin)
             #expect((9...30).contains(begin.timeIntervalSince(before)))
@@ -106,7 +106,7 @@ extension EndToEnd {
             let requests = server.requests(matching: "/items").count
             let airplane = try Child.run(
                 "unshare", Namespaces.withoutNetwork(Home.product("realm-example")), environment: home.environment)
-            #expect(airplane.output == "2 items, as of the last refresh:\n- milk\n- bread\n", "\(airplane.errors)")
+            #expect(airplane.output == "2 items, from the last update:\n- milk\n- bread\n", "\(airplane.errors)")
             #expect(server.requests(matching: "/items").count == requests)
         }
 
@@ -123,7 +123,7 @@ extension EndToEnd {
             server.route("GET", "/items", .json("{}"))
             let result = try home.run("realm-example", ["background", "simulate", "launch", "refreshTodoRealm", "--wait"])
             #expect(result.status == 0, "\(result.errors)")
-            #expect(try home.run("realm-example", []).output == "1 items, as of the last refresh:\n- milk\n")
+            #expect(try home.run("realm-example", []).output == "1 items, from the last update:\n- milk\n")
         }
     }
 }

@@ -256,7 +256,7 @@ import Testing
         try await play("1,1", "contact = \"me@example.org\"\n") { home in
             home.serve(try Self.sixUnknown(home))
             let said = try await home.stormy("check")
-            #expect(said.errors.contains("Not used: MET Norway, used for values that Open-Meteo does not have: "), "\(said)")
+            #expect(said.errors.contains("Not used: MET Norway for the values that Open-Meteo does not have: "), "\(said)")
             #expect(said.output.contains("calm in the known hours"), "\(said)")
         }
     }

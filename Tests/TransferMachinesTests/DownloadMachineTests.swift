@@ -88,7 +88,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
             headers == [
                 HeaderField("Accept-Encoding", "identity"), HeaderField("Range", "bytes=40-"), HeaderField("If-Range", "\"1\""),
             ])
-        #expect(machine.report.description == "resumed at 40 with If-Range")
+        #expect(machine.report.description == "the download continued at byte 40 with If-Range")
     }
 
     @Test(arguments: [
@@ -162,7 +162,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         let (disposition, command) = attempt(&machine, answer, durable: 50)
         #expect(disposition == .rewrite)
         #expect(command == .finish(head: answer, resumedFrom: nil))
-        #expect(machine.report.description == "started over: the file changed")
+        #expect(machine.report.description == "the download started over, because the file changed")
         #expect(machine.partial == held(0, of: 50, tag: "\"2\""))
     }
 
@@ -281,7 +281,8 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         guard case .restart = command else { Issue.record("\(command)"); return }
         #expect(
             weak.partial == nil
-                && weak.report.description == "started over: the server sent no usable validator (ETag or Last-Modified)")
+                && weak.report.description
+                    == "the download started over, because the server sent no usable validator (ETag or Last-Modified)")
     }
 
     @Test(arguments: [

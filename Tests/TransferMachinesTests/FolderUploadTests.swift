@@ -303,7 +303,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
             Issue.record("not sent again")
             return
         }
-        #expect(trouble.message == "The server kept 4 of 10 bytes." && machine.removal == nil)
+        #expect(trouble.message == "The server stored 4 of 10 bytes." && machine.removal == nil)
         #expect(ask(&machine)?.line == "HEAD \(next)")
     }
 

@@ -72,7 +72,7 @@ import Testing
         var talk = Dialogue(plan(version: nil))
         for _ in 0..<4 { talk.hear(200, [:], "<html>log in</html>") }
         #expect(
-            talk.message == "The server reported success, but not as Immich does, because the response has no id of the photo.")
+            talk.message == "The server reported success without an id of the photo, so the server is probably not Immich.")
     }
 
     @Test func `a photo with a lost response is checked before it is sent again`() {

@@ -256,7 +256,7 @@ import Testing
         talk.hear(404)
         talk.hear(200, bytesSent: 4)
         for _ in 0..<4 { talk.hear(200, ["Content-Length": "4"]) }
-        #expect(talk.message == "The server kept 4 of 10 bytes." && puts(talk) == 1, "\(talk.lines)")
+        #expect(talk.message == "The server stored 4 of 10 bytes." && puts(talk) == 1, "\(talk.lines)")
     }
 
     @Test func `an early response of a server that shows nothing does not prove success`() {

@@ -128,7 +128,7 @@ import Testing
             Issue.record("\(String(describing: talk.outcome))")
             return
         }
-        #expect(trouble.message.hasPrefix("The server kept 4 of 10 bytes."))
+        #expect(trouble.message.hasPrefix("The server stored 4 of 10 bytes."))
         talk.hear(404)
         #expect(talk.lines.last == "HEAD \(next)")
         talk.hear(201)

@@ -21,7 +21,8 @@ package enum CommandRunner {
         let program = program ?? root._commandName
         do {
             if let name = unclearName(arguments) {
-                throw ValidationError("Unknown option '\(name)'. To name a file or a place like this, write -- before it.")
+                throw ValidationError(
+                    "Unknown option '\(name)'. If '\(name)' is the name of a file or a place, write -- before the name.")
             }
             var command = try root.parseAsRoot(arguments)
             if let refusal = AppRuntime.shared.directories.refusal { return report(root, program, refusal, explain) }

@@ -9,7 +9,7 @@ public struct HistoryCommand: BackgroundCommand {
     public static let configuration = describe("history", "Shows each launch and its outcome.", example: "history --json")
 
     @Flag(help: "Print JSON.") var json = false
-    @Option(help: "The maximum number of launches to show, newest last.") var limit = 100
+    @Option(help: "The maximum number of launches to show. The newest launch is shown last.") var limit = 100
 
     public init() {}
 

@@ -140,7 +140,8 @@ public struct NotifyCommand: BackgroundCommand {
         guard !areDrawn else { return }
         steps.show(
             "The button was not pressed, so \(server.label) now counts as a server without buttons. "
-                + "Notifications show a command to type instead. To change this, press the button in this test.")
+                + "Notifications now show a command instead of a button. "
+                + "If this server shows buttons, test again and press the button.")
     }
 
     private func judge(_ outcome: Outcome, _ steps: Steps) throws {

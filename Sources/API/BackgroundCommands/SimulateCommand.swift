@@ -7,7 +7,7 @@ import Foundation
 /// The command `simulate`, which launches a pending request, or ends a running launch as at its time limit.
 public struct SimulateCommand: BackgroundCommand {
     public static let configuration = describe(
-        "simulate", "Launches a pending request now, or ends the time of a running launch now.",
+        "simulate", "Launches the app now for a pending request, or ends the time of a running launch.",
         example: "simulate launch \(AppManifest.current.permittedIdentifiers.first ?? "IDENTIFIER")")
 
     enum Action: String, ExpressibleByArgument, CaseIterable {
@@ -15,7 +15,7 @@ public struct SimulateCommand: BackgroundCommand {
         case expire
     }
 
-    @Argument(help: "The action: launch or expire.") var action: Action
+    @Argument(help: "The word launch (launches the app for a request) or expire (ends the time of a launch).") var action: Action
     @Argument(help: "The identifier of the request. The command `why` lists the identifiers.", completion: .requests)
     var identifier: String
     @Flag(help: "Wait until the launch has ended. The exit code is 75 if the launch did not complete.") var wait = false
@@ -28,7 +28,7 @@ public struct SimulateCommand: BackgroundCommand {
         case .alreadyRunning, .started: break
         case .forbidden:
             throw CommandFailure(
-                .unavailable, "\(starter.forbiddingVariable)=1 is set and no agent runs")
+                .unavailable, "no agent runs, and \(starter.forbiddingVariable)=1 prevents the start of an agent")
         case .notFound(let places):
             throw CommandFailure(.unavailable, "background-agent was not found in: \(places.joined(separator: ", "))")
         case .failed(let reason): throw CommandFailure(.unavailable, "no agent could be started: \(reason)")

@@ -8,8 +8,8 @@ public struct TransfersCommand: BackgroundCommand {
         "transfers", "Lists downloads and uploads, or cancels, pauses, resumes or retries them.",
         example: "transfers resume all")
 
-    @Argument(help: "The action: cancel, pause, resume or retry.") var action: BackgroundTransfers.Action?
-    @Argument(help: "The ids of transfers, or \"all\".", completion: .transferIDs) var ids: [String] = []
+    @Argument(help: "What to do with the transfers: cancel, pause, resume or retry.") var action: BackgroundTransfers.Action?
+    @Argument(help: "The ids of the transfers to change, or \"all\".", completion: .transferIDs) var ids: [String] = []
     @Option(help: "The maximum number of completed and cancelled transfers to show.") var limit = 20
     @Flag(help: "Keep running, and show the transfers again after each change.") var watch = false
     @Flag(name: .shortAndLong, help: "Print complete addresses and paths.") var verbose = false
@@ -22,8 +22,8 @@ public struct TransfersCommand: BackgroundCommand {
     /// - Throws: an error that describes invalid arguments.
     public func validate() throws {
         if action != nil, ids.isEmpty { throw ValidationError("missing argument: give the ids of transfers, or \"all\"") }
-        if action != nil, watch { throw ValidationError("--watch cannot be used with an action") }
-        guard limit >= 0 else { throw ValidationError("--limit expects a number from 0 up") }
+        if let action, watch { throw ValidationError("--watch cannot be used with \(action.rawValue)") }
+        guard limit >= 0 else { throw ValidationError("--limit expects 0 or a greater number") }
     }
 
     public func perform() async throws {

@@ -49,7 +49,8 @@ public struct WhyCommand: BackgroundCommand {
         do {
             try AppRuntime.shared.introduceApp()
         } catch {
-            Output.note("The agent's database could not store this program and this desktop: \(CommandFailure(error).message)")
+            Output.note(
+                "The path of the program and the data of this desktop could not be stored: \(CommandFailure(error).message)")
         }
     }
 

@@ -174,7 +174,8 @@ package final class AppRuntime: Sendable {
     package func ledger() throws(StoreError) -> Ledger {
         if let testHost {
             guard !isClosed.withLock({ $0 }), LaunchContext.own?.isDead != true else {
-                throw .failed(path: testHost.ledger.directories.ledger.path, reason: "this process is dead, or its test is over")
+                let reason = "this process was killed, or the test has ended"
+                throw .failed(path: testHost.ledger.directories.ledger.path, reason: reason)
             }
             return testHost.ledger
         }

@@ -136,7 +136,7 @@ package struct AutostartEntry: Sendable {
             [Desktop Entry]
             Type=Application
             Name=Background work of \(displayName.replacingOccurrences(of: "\n", with: " "))
-            Comment=Written by the app when the app has work. The command quit removes this file.
+            Comment=The app writes this file when the app has work. The command quit removes this file.
             TryExec=\(Self.desktopString(program(agent)))
             Exec=\(variables)\(line(agent, Self.desktopEscaped))
             NoDisplay=true

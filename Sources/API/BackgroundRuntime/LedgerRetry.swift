@@ -13,7 +13,8 @@ package final class LedgerRetry: Sendable {
         var reported: Set<String> = []
     }
 
-    /// If no failure occurred during this time, the next failure begins a new series.
+    /// The longest time without a failure within a series. After a longer time without a failure, the next failure begins a new
+    /// series, and its time limit starts again.
     private static let longestPause = Duration.seconds(10)
 
     private let failures = Mutex<Failures?>(nil)

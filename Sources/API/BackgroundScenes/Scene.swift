@@ -6,7 +6,7 @@ public protocol Scene {
 }
 
 extension Never: Scene {
-    public var body: Never { preconditionFailure("Never has no body") }
+    public var body: Never { preconditionFailure("the type Never has no body") }
 }
 
 /// Combines scenes into one scene.

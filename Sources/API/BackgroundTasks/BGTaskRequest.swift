@@ -55,7 +55,7 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // Uncheck
     /// Returns an independent request of the same kind with the same content.
     open func copy(with zone: NSZone? = nil) -> Any {
         guard let copy = BGTaskRequest.make(from: record(now: Date(timeIntervalSinceReferenceDate: 0))) else {
-            preconditionFailure("a request of an unknown kind")
+            preconditionFailure("the kind of the request is unknown")
         }
         copy.earliestBeginDate = earliestBeginDate
         return copy

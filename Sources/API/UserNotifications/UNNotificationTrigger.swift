@@ -44,7 +44,7 @@ public final class UNTimeIntervalNotificationTrigger: UNNotificationTrigger, @un
     /// - Precondition: The interval is more than 0 s, and at least 60 s if the trigger repeats.
     public init(timeInterval: TimeInterval, repeats: Bool) {
         precondition(timeInterval > 0, "a time interval trigger needs an interval above 0")
-        precondition(!repeats || timeInterval >= 60, "a repeating trigger needs at least 60 s")
+        precondition(!repeats || timeInterval >= 60, "a repeating trigger needs an interval of at least 60 s")
         self.timeInterval = timeInterval
         super.init(repeats: repeats)
     }

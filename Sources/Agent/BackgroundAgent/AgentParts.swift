@@ -202,13 +202,13 @@ struct AgentParts {
                 return "error: the process of \(question.argument) is in another PID namespace and cannot be ended from here"
             }
             try launches.stop(launch, .simulated, &pass)
-            return "ended the time of \(question.argument)"
+            return "the time of \(question.argument) was ended"
         case .quit:
             // The command that requested the stop has ended. The user queued work after that, so the agent must do this work.
             if !question.isAwaited(in: pass.directories),
                 try pass.transaction.hasActiveTransfers() || pass.transaction.hasRequests()
             {
-                return "error: work was queued after the command had ended"
+                return "error: the agent does not quit, because work was queued after the command had ended"
             }
             try quit(forGood: true, &pass)
             return "stopping"

@@ -75,7 +75,7 @@ extension Pass {
 
 extension TransferTrouble {
     static func disk(_ trouble: FileTrouble, _ code: URLError.Code) -> TransferTrouble {
-        TransferTrouble(code: code.rawValue, message: "Waiting for the disk: \(trouble.why)")
+        TransferTrouble(code: code.rawValue, message: "The transfer waits for the disk: \(trouble.why)")
     }
 }
 

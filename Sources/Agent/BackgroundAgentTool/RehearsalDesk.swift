@@ -23,7 +23,7 @@ final class RehearsalDesk: ConditionsSource, Presenter {
     /// must not use the real machine.
     struct ControlUnavailable: Error, CustomStringConvertible {
         let path: String
-        var description: String { "this home was made for a rehearsal, but no process at \(path) describes its machine" }
+        var description: String { "this home folder belongs to a rehearsal, but the rehearsal does not respond at \(path)" }
     }
 
     /// Connects to the rehearsal. Returns `nil` if this process does not belong to a rehearsal.
@@ -98,7 +98,8 @@ final class RehearsalDesk: ConditionsSource, Presenter {
     func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?) {
         let (event, tell) = state.withLock { state -> (PresenterEvent, @Sendable (AgentEvent) -> Void) in
             guard state.machine.hasNotificationServer else {
-                return (.failed(identifier: notice.identifier, .noServer("the server left the bus")), state.post)
+                let trouble = PresenterFailure.noServer("the notification server disconnected from the bus")
+                return (.failed(identifier: notice.identifier, trouble), state.post)
             }
             let number = serverID ?? state.nextID
             if serverID == nil { state.nextID += 1 }

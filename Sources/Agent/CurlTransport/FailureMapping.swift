@@ -29,7 +29,7 @@ extension RunningAttempt {
             // not HTTP.
             return hasSeenRedirect ? .redirectToOtherScheme : .badAnswer("not HTTP")
         case CURLE_URL_MALFORMAT:
-            return hasSeenRedirect ? .badAnswer("a redirect to a malformed address") : .unsupportedURL
+            return hasSeenRedirect ? .badAnswer("the server redirected to a malformed address") : .unsupportedURL
         case CURLE_TOO_MANY_REDIRECTS:
             return .tooManyRedirects
         case CURLE_FILESIZE_EXCEEDED:
@@ -42,7 +42,7 @@ extension RunningAttempt {
         case CURLE_OUT_OF_MEMORY where head == nil:
             // libcurl 7.88 reports this error for a header line above 100 KB. If the memory were exhausted, Swift would not reach
             // this line.
-            return .badAnswer("a header line too long")
+            return .badAnswer("a header line is too long")
         case CURLE_WRITE_ERROR, CURLE_READ_ERROR, CURLE_ABORTED_BY_CALLBACK, CURLE_SEND_FAIL_REWIND:
             return .stoppedByOwner
         default:

@@ -35,7 +35,9 @@ struct HeadCollector {
     /// Handles a header line that libcurl passed, including its line end.
     mutating func add(_ line: UnsafeRawBufferPointer) -> Step {
         bytes += line.count
-        guard bytes <= Self.maximumBytes else { return .refused("more than \(Self.maximumBytes) bytes of headers") }
+        guard bytes <= Self.maximumBytes else {
+            return .refused("the response has more than \(Self.maximumBytes) bytes of headers")
+        }
         // Trailers follow the body and are not used here.
         guard !isDone else { return .more }
         var text = Substring(String(decoding: line, as: UTF8.self))

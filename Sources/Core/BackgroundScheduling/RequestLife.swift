@@ -154,7 +154,7 @@ extension RequestLife {
             // The request is removed at once, because the work is not repeated. The next request with this identifier can then be
             // queued.
             phase = .removed
-            return [.begin(generation: 1, reason: "the user started it", served: nil), .remove]
+            return [.begin(generation: 1, reason: "the user started the request", served: nil), .remove]
         }
         let generation = min(max(failures, 0), 1_000_000) + 1
         phase = .serving(generation: generation)

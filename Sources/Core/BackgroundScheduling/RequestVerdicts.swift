@@ -74,10 +74,10 @@ extension RequestLife {
             verdicts.append(ConditionVerdict(name: name, met: met, detail: details[met ? 1 : 0], metAt: met ? nil : metAt))
         }
         if let earliestBegin {
-            add(.earliestBeginDate, met: earliestBegin <= now, "not yet due", "the time has come", metAt: earliestBegin)
+            add(.earliestBeginDate, met: earliestBegin <= now, "not yet due", "the request is due", metAt: earliestBegin)
         }
         if terms.needs.contains(.network) {
-            add(.networkConnectivity, met: conditions.isNetworkAvailable, "no network is up", "a network is up")
+            add(.networkConnectivity, met: conditions.isNetworkAvailable, "no network is available", "a network is available")
         }
         if terms.needs.contains(.externalPower) {
             add(.externalPower, met: conditions.isOnExternalPower, "running on battery", "on external power")
@@ -96,7 +96,7 @@ extension RequestLife {
         if let delay {
             let reason =
                 switch delay.reason {
-                case .failures: "delayed because the last launch did not finish"
+                case .failures: "the next launch is delayed, because the last launch did not finish"
                 case .discretion:
                     "a launch submitted the request without a date, so the pause before the next launch grows with each launch"
                 }
@@ -105,7 +105,7 @@ extension RequestLife {
         if case .serving = phase { add(.notRunning, "the launch runs now") }
         let turn = world.nextStart(now: now)
         if turn > now, verdicts.allSatisfy(\.met) {
-            add(.turn, "waiting a moment, because another launch has just begun", metAt: turn)
+            add(.turn, "the launch waits a moment, because another launch has just begun", metAt: turn)
         }
         return verdicts
     }

@@ -92,7 +92,7 @@ package enum WakeObstacle: Sendable, Equatable, Codable {
         switch self {
         case .noAlarm(let why): why
         case .noSleepManager: "logind, which sends the machine back to sleep, does not respond"
-        case .lowBattery: "on battery, with less than \(Int(MachineState.leastBattery)) % charge"
+        case .lowBattery: "the machine runs on battery with less than \(Int(MachineState.leastBattery)) % charge"
         }
     }
 }

@@ -131,7 +131,7 @@ package struct DownloadMachine: Equatable, Sendable {
             if isWhole { return .finish(head: head, resumedFrom: from > 0 ? from : nil) }
             if let total, durableBytes > total {
                 partial = nil
-                let trouble = TransferTrouble(.badAnswer("more bytes than announced"))
+                let trouble = TransferTrouble(.badAnswer("the response has more bytes than announced"))
                 return .restart(after: pause(attemptsWithoutProgress, jitter), trouble)
             }
             partial?.durableBytes = durableBytes
@@ -216,7 +216,7 @@ extension DownloadMachine {
 
     private mutating func startOver(_ head: ResponseHead, _ reason: ResumeReport.Reason) -> BodyDisposition {
         report = .startedOver(reason)
-        return refuse(head, .startOver("The download must start over: \(reason.rawValue)."))
+        return refuse(head, .startOver("The download must start over, because \(reason.rawValue)."))
     }
 
     private mutating func acceptWholeResponse(_ head: ResponseHead, now: Date?) -> BodyDisposition {
@@ -299,7 +299,7 @@ extension DownloadMachine {
             return .restart(after: attempts == 0 ? 0 : pause(attempts, jitter), trouble)
         case .unaskedPart:
             let trouble = TransferTrouble(
-                head: head, now: now, policy: policy, message: "The server sent a part that was not requested.")
+                head: head, now: now, policy: policy, message: "The server sent a part of the file that was not requested.")
             return .retry(after: pause(attempts, jitter), trouble)
         case .checkLastByte:
             let trouble = TransferTrouble(head: head, now: now, policy: policy, message: "The download may be complete already.")
@@ -307,7 +307,7 @@ extension DownloadMachine {
         case .tooLarge:
             return .fail(TransferTrouble(.bodyTooLarge))
         case .brokenLength:
-            return .retry(after: pause(attempts, jitter), TransferTrouble(.badAnswer("its Content-Length is not valid")))
+            return .retry(after: pause(attempts, jitter), TransferTrouble(.badAnswer("the Content-Length is not valid")))
         case .portal:
             let message = head.status == 511 ? CommonResponse.logIn : CommonResponse.page
             var trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)

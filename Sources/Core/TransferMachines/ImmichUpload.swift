@@ -176,7 +176,7 @@ struct ImmichUpload: UploadProtocol {
     private func afterNoWord(_ head: ResponseHead) -> UploadOutcome {
         guard asset == nil else { return finish() }
         return .fail(
-            head, -1011, "The server reported success, but not as Immich does, because the response has no id of the photo.")
+            head, -1011, "The server reported success without an id of the photo, so the server is probably not Immich.")
     }
 
     private mutating func begin() -> UploadOutcome {

@@ -71,7 +71,7 @@ extension NameDoubt {
     }
 
     static func kept(_ length: Int64, of plan: UploadPlan) -> String {
-        "The server kept \(length) of \(plan.order.byteCount) bytes."
+        "The server stored \(length) of \(plan.order.byteCount) bytes."
     }
 
     /// The result of a HEAD for a file that the server confirmed.

@@ -129,7 +129,7 @@ extension NextcloudUpload {
             return .continue
         case 404, 409:
             guard let folderLevel else {
-                return .fail(head, -1100, "The server has no place for uploads at this address.")
+                return .fail(head, -1100, "The server has no folder for chunked uploads at this address.")
             }
             state = .makingFolder(index, level: folderLevel, goingDown: false)
             return .continue
@@ -145,7 +145,7 @@ extension NextcloudUpload {
         case 200..<300, 405, 403:
             guard let address, level < address.segments.count else {
                 guard creations < UploadPlace.maximumCreations else {
-                    return .fail(head, -1100, "The server has no place for uploads at this address.")
+                    return .fail(head, -1100, "The server has no folder for chunked uploads at this address.")
                 }
                 creations += 1
                 state = stored.isEmpty ? .makingPlace(index) : .moving(index)

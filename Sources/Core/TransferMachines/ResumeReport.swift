@@ -5,11 +5,11 @@ package enum ResumeReport: Codable, Equatable, Sendable, CustomStringConvertible
         case noValidator = "the server sent no usable validator (ETag or Last-Modified)"
         case changed = "the file changed"
         case rangeIgnored = "the server sent the complete file"
-        case badPart = "the part that the server sent does not fit"
+        case badPart = "the server sent a part that cannot continue the file"
         case notSatisfiable = "the server does not have the requested part"
         case otherAddress = "another address responded"
         case damaged = "the digest of the file did not match"
-        case notResumable = "this request cannot be resumed"
+        case notResumable = "a download with this request cannot be resumed"
     }
 
     /// No bytes were stored earlier.
@@ -19,9 +19,9 @@ package enum ResumeReport: Codable, Equatable, Sendable, CustomStringConvertible
 
     package var description: String {
         switch self {
-        case .fresh: "received from the start"
-        case .resumed(let offset): "resumed at \(offset) with If-Range"
-        case .startedOver(let reason): "started over: \(reason.rawValue)"
+        case .fresh: "the download began at byte 0"
+        case .resumed(let offset): "the download continued at byte \(offset) with If-Range"
+        case .startedOver(let reason): "the download started over, because \(reason.rawValue)"
         }
     }
 }

@@ -211,7 +211,8 @@ package struct WebSocketMachine: Sendable {
             guard (header.opcode == .continuation) == (assembly != nil) else {
                 throw .init(
                     .protocolError,
-                    assembly == nil ? "a message continues that did not begin" : "a message begins inside another message")
+                    assembly == nil
+                        ? "a frame continues a message that did not begin" : "a message begins inside another message")
             }
             guard header.payloadCount <= maximumMessageSize - (assembly?.bytes.count ?? 0) else {
                 throw .init(.tooBig, "a message has more than \(maximumMessageSize) bytes")

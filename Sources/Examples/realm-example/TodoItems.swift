@@ -29,9 +29,9 @@ struct TodoItems: Codable, Sendable {
     /// - Returns: the items, and a description of where the items come from.
     static func autoOpen() async throws -> ([String], String) {
         do {
-            return (try await open(downloadBeforeOpen: .always), "fresh from the server")
+            return (try await open(downloadBeforeOpen: .always), "just updated from the server")
         } catch {
-            return (try await open(downloadBeforeOpen: .never), "as of the last refresh")
+            return (try await open(downloadBeforeOpen: .never), "from the last update")
         }
     }
 

@@ -10,7 +10,7 @@ struct TideApp: App {
                 scheduleTide()
                 let content = UNMutableNotificationContent()
                 content.title = "High tide today"
-                content.body = "The moon is where it was yesterday, give or take."
+                content.body = "High tide is about 50 minutes later than yesterday."
                 let day = Date().formatted(.iso8601.year().month().day())
                 do {
                     try await UNUserNotificationCenter.current().add(

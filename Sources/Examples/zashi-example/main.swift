@@ -26,7 +26,7 @@ func scheduleBackgroundSync() {
 func handleBackgroundSync(_ task: BGProcessingTask) {
     scheduleBackgroundSync()
     guard NetworkPath.current?.isMetered == false else {
-        print("the network is metered: not now")
+        print("the network is metered, so the sync does not run now")
         return task.setTaskCompleted(success: false)
     }
     let synchronizer = Synchronizer()
@@ -45,4 +45,4 @@ BGTaskScheduler.shared.run()
 
 // The program reaches this line only if the user started the app. If the agent launched the app, `run()` does not return.
 scheduleBackgroundSync()
-print("\(Synchronizer().height) blocks are here; the next sync is scheduled")
+print("\(Synchronizer().height) blocks are synchronized; the next sync is scheduled")

@@ -87,7 +87,7 @@ package struct LaunchRecord: Codable, Sendable, Equatable {
     package init(skipping occurrence: Date, of request: RequestRecord, at now: Date) {
         self.init(
             kind: request.kind, identifier: request.identifier, reason: "missed", servedOccurrence: occurrence, startedAt: now)
-        (endedAt, outcome, detail) = (now, .skipped, "the request did not run at its time, because missed is \"skip\"")
+        (endedAt, outcome, detail) = (now, .skipped, "the request did not run at its time, because missed has the value \"skip\"")
     }
 }
 

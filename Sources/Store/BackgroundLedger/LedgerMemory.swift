@@ -121,7 +121,7 @@ extension Ledger {
 
     /// Returns another view of the same ledger in memory, for another simulated process.
     package func anotherView() -> Ledger {
-        guard let memory else { preconditionFailure("a ledger on disk is opened again instead") }
+        guard let memory else { preconditionFailure("only a ledger in memory has several views") }
         return Ledger(directories, memory)
     }
 

@@ -271,10 +271,11 @@ extension TransferRecord {
         let taken = destination.map { URL(fileURLWithPath: $0, isDirectory: false).lastPathComponent } ?? ""
         destination = free.path
         // If the destination was already changed before, the note contains the earlier name, which is replaced.
-        if let note, let earlier = note.range(of: "saved as \(taken), as ", options: .backwards) {
-            self.note = note.replacingCharacters(in: earlier, with: "saved as \(free.lastPathComponent), as ")
+        if let note, let earlier = note.range(of: "saved as \(taken), because ", options: .backwards) {
+            self.note = note.replacingCharacters(in: earlier, with: "saved as \(free.lastPathComponent), because ")
         } else {
-            note = "\(note.map { $0 + "; " } ?? "")saved as \(free.lastPathComponent), because \(taken) existed already"
+            let before = note.map { $0 + "; " } ?? ""
+            note = "\(before)the file was saved as \(free.lastPathComponent), because \(taken) existed already"
         }
     }
 

@@ -93,8 +93,8 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
             "\(path) or a file of the same database was removed or replaced while this program used it. Start the program again"
         case .unsaved(let path):
             """
-            a file beside \(path) was removed while \(LockHolder.find(lock: Self.folder(of: path))?.description ?? "the agent") used it, \
-            and its contents are not saved yet: try again
+            a file beside \(path) was removed while \(LockHolder.find(lock: Self.folder(of: path))?.description ?? "the agent") \
+            used the file. The contents of the removed file are not saved yet. Try again
             """
         case .troubled(let path, let reason), .failed(let path, let reason):
             "\(path): \(reason)"
@@ -108,7 +108,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     /// - Parameter path: The path of the file that cannot be written or created.
     package static func adviceForUnwritable(_ path: String) -> String {
         [path, folder(of: path)].contains(where: DiskSpace.isReadOnly)
-            ? "its disk is mounted read-only" : "check the permissions of the file and its folder"
+            ? "the disk is mounted read-only" : "check the permissions of the file and its folder"
     }
 
     private static func folder(of path: String) -> String { URL(fileURLWithPath: path).deletingLastPathComponent().path }

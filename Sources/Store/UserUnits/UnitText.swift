@@ -8,7 +8,7 @@ struct UnitText {
     let environment: [String: String]
     let displayName: String
 
-    private static let origin = "# Written by the app when the app has work. The command `quit` removes this file.\n"
+    private static let origin = "# The app writes this file when the app has work. The command `quit` removes this file.\n"
 
     func service(command: [String], program: String, socket: String) -> String {
         let line = "\"\(Self.escaped(command[0]))\"" + command.dropFirst().map { " \($0)" }.joined()

@@ -144,7 +144,7 @@ struct PNGFile {
             guard !deflated.isEmpty else { return }
             guard let text = Deflate.inflate(deflated, limit: PNGFile.maximumText) else {
                 // Readers show the readable part of a damaged stream.
-                return blank("\(label) that cannot be inflated")
+                return blank("\(label) that cannot be decompressed")
             }
             let front = keyword + (type == "zxIf" ? [] : [0])
             let plain = LocationSearch(MemoryBytes(front + text), depth: view.search.depth + 1)

@@ -108,7 +108,9 @@ package struct PhotoUploads: Sendable {
         let isPhoto: Bool
 
         func queued(as photo: Int64, _ transfer: Int64, _ remark: String?, isContinued: Bool = false) -> Result {
-            guard case .send(let removed, let note) = privacy else { preconditionFailure("held back, and sent") }
+            guard case .send(let removed, let note) = privacy else {
+                preconditionFailure("a photo that is held back cannot be queued")
+            }
             let notes = [remark, note].compactMap { $0 }
             return .queued(
                 photo: photo, transfer: transfer, removed: removed, note: notes.isEmpty ? nil : notes.joined(separator: "; "),

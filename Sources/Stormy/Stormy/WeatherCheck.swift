@@ -83,7 +83,7 @@ package struct WeatherCheck: Sendable {
                 while let other = others.popFirst() {
                     do { return try await fetch(other).content } catch {
                         let why = (error as? WeatherUnavailable)?.description ?? "\(error)"
-                        reasons.append("\(other.name), used for values that \(fetched.content.source) does not have: \(why)")
+                        reasons.append("\(other.name) for the values that \(fetched.content.source) does not have: \(why)")
                     }
                 }
                 return nil

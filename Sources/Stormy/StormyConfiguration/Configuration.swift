@@ -169,8 +169,8 @@ extension Configuration {
     /// A usable configuration file with every key, its default and its meaning. Lines that begin with `#:` are examples. An
     /// example becomes a valid line if `#:` is removed.
     package static let template = """
-        # Every line is optional: these are the defaults. Times are in seconds.
-        # A change takes effect with the next check or command.
+        # Every line is optional, and these lines show the defaults. Times are in
+        # seconds. A change takes effect with the next check or command.
 
         [weather]
         # The weather service that is used first: open-meteo, met-norway, nws
@@ -183,7 +183,7 @@ extension Configuration {
         # forecasts and no official warnings of MET Norway.
         # Example: contact = "you@example.org"
         contact = ""
-        # Your own servers. They replace all weather services and the service that
+        # Your own servers, which replace all weather services and the service that
         # finds places by name:
         #: base_url = "https://weather.example.org"
         #: geocoding_url = "https://geocoding.example.org"
@@ -194,11 +194,11 @@ extension Configuration {
         # The number of hours that are checked, from now: 1 to 168.
         horizon_hours = 24
         thunderstorm = true
-        # Gusts of at least this speed, in km/h.
+        # The minimum speed of gusts, in km/h.
         gusts_kmh = 75
-        # At least this amount of rain, in mm per hour.
+        # The minimum amount of rain, in mm per hour.
         rain_mm_per_hour = 20
-        # Official warnings of at least this severity: minor, moderate, severe,
+        # The minimum severity of official warnings: minor, moderate, severe,
         # extreme, or off. The warnings come from the warning service of the
         # country of the place, if the country has a service.
         alert_severity = "severe"
@@ -218,8 +218,9 @@ extension Configuration {
         # check does not run).
         missed = "once"
 
-        # Time limits: for a check, for photos that waited for charging, and between
-        # the request to stop and the forced end.
+        # The time limit of a check, the time limit of a launch for photos that
+        # waited for charging, and the time in which a process has to end after its
+        # time limit.
         [background]
         refresh_budget_seconds = 30
         processing_budget_seconds = 600
@@ -234,8 +235,8 @@ extension Configuration {
         # Hours without notifications, for example "22:00-07:00". A single summary
         # is shown when these hours end.
         quiet_hours = ""
-        # Storms that are also shown in these hours: "extreme", all "storms" or
-        # "none".
+        # The storms that are shown even in the quiet hours: "extreme", all
+        # "storms" or "none".
         quiet_passes = "extreme"
 
         [upload]
@@ -244,7 +245,7 @@ extension Configuration {
         # destination. The options --keep-location and --remove-location of
         # "stormy upload" have priority over these lines.
         #: keep_location = true
-        # The destination that "stormy upload" uses without --to:
+        # The destination that "stormy upload" uses without the option --to:
         #: default = "home"
 
         # The destinations of photos. Each destination is a table, and you choose
@@ -287,13 +288,14 @@ extension Configuration {
         #: access_key = "AKIA…"
         #: secret_key_file = "~/.config/stormy/secret"
 
-        # One PUT request to this folder, or to a presigned address.
+        # The photo is sent with one PUT request, to this folder or to a presigned
+        # address.
         #: [upload.destinations.plain]
         #: kind = "put"
         #: url = "https://files.example.org/photos/"
 
-        # A form, like the forms that a browser sends. "field" is the name of the
-        # file field.
+        # The photo is sent in a form, like the forms that a browser sends. "field"
+        # is the name of the file field.
         #: [upload.destinations.form]
         #: kind = "multipart"
         #: url = "https://forms.example.org/upload"

@@ -165,7 +165,8 @@ struct ConfigurationParser {
         // In a user name with a colon, the server would read the part after the colon as the beginning of the password (RFC 7617,
         // §2).
         if destination.user?.contains(":") == true {
-            throw table.invalid("user", "a name with a colon", "leave out the colon, because HTTP cannot transfer a colon")
+            throw table.invalid(
+                "user", "a name with a colon", "remove the colon, because HTTP cannot send a user name with a colon")
         }
         destination.password = try secret(table, "password", orFile: "password_file")
         destination.passwordFile = try table.string("password_file")
@@ -198,7 +199,7 @@ struct ConfigurationParser {
         let parts = URLComponents(string: text)
         if isPresigned, parts?.query != nil { record(table.exposed(key)) }
         if parts?.query != nil && !isPresigned || parts?.fragment != nil {
-            throw table.invalid(key, "this address", "leave out everything from \"?\" or \"#\" on")
+            throw table.invalid(key, "this address", "remove the part that begins with \"?\" or \"#\"")
         }
         if parts?.user?.isEmpty == false || parts?.password?.isEmpty == false { record(table.exposed(key)) }
         return text

@@ -226,7 +226,7 @@ public final class VirtualNotificationServer: Presenter {
             case .refuses: return (.failed(identifier: notice.identifier, .refused("not now")), state.pause)
             case .refusesNext(let count):
                 state.mood = count > 1 ? .refusesNext(count - 1) : .shows
-                return (.failed(identifier: notice.identifier, .refused("too many in a short time")), state.pause)
+                return (.failed(identifier: notice.identifier, .refused("too many notifications in a short time")), state.pause)
             case .isFrozen:
                 state.heldBack.append((notice, number, server))
                 return (.failed(identifier: notice.identifier, .unanswered("nothing for 5 s")), 5)
@@ -265,7 +265,7 @@ public final class VirtualNotificationServer: Presenter {
         guard case .presented(let identifier, let number) = answer else { return answer }
         return state.withLock { state in
             guard let open = state.unanswered.firstIndex(of: number) else {
-                return .failed(identifier: identifier, .noServer("the server left before it responded"))
+                return .failed(identifier: identifier, .noServer("the notification server disconnected before it responded"))
             }
             state.unanswered.remove(at: open)
             return answer

@@ -45,7 +45,7 @@ struct DemoCommand: AsyncParsableCommand {
         do {
             try await story.run()
         } catch {
-            story.claims.add("all steps of the demo ran", false, seen: CommandFailure(error).message)
+            story.claims.add("all steps of the demo were completed", false, seen: CommandFailure(error).message)
         }
         if story.isOnDesktop {
             Output.line("   The notification is withdrawn in \(Self.displaySeconds) s.")

@@ -42,7 +42,7 @@ struct RehearseCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Only run a faulty server on this computer, as this script describes, and print its requests.", valueName: "script"),
+            "Only run a faulty server, as this script describes, and print the requests of its clients.", valueName: "script"),
         completion: .file()) var serve: String?
 
     /// The number of scenarios that run in parallel. A scenario mostly waits.

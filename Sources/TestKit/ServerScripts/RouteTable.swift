@@ -46,7 +46,7 @@ package final class RouteTable: Sendable {
 
     /// Mounts a store under its prefix.
     package func mount(_ store: some UploadStore) {
-        guard let store = store as? any MountedStore else { preconditionFailure("a store of another making") }
+        guard let store = store as? any MountedStore else { preconditionFailure("the store is not a MountedStore") }
         set(nil, store.prefix, .store(store))
         set(nil, store.prefix + "/*", .store(store))
     }

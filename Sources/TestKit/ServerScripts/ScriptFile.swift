@@ -5,8 +5,8 @@ public struct ScriptFile: Sendable, Equatable {
     /// The description of the format, for authors of scripts.
     public static let grammar = #"""
         A script consists of lines. A line with a method and a path begins a route.
-        The path is exact, or a prefix that ends with *. The indented lines below it
-        are the steps of its response. "then" begins the response to the next request.
+        The path is exact, or a prefix that ends with *. The indented lines below the
+        line are the steps of the response. "then" begins the response to the next request.
         The last response is used for all further requests. # begins a comment.
 
           GET /file
@@ -42,8 +42,8 @@ public struct ScriptFile: Sendable, Equatable {
           at-head                 begins before the body of the request
           after COUNT             begins after this number of bytes of the body
 
-        A line that begins with "greet" is not indented. It describes the connections
-        of clients that use https://, for all routes:
+        A line that begins with "greet" is not indented. This line describes the
+        connections of clients that use https://, for all routes:
 
           greet https [FAULT]     TLS with a certificate for localhost and 127.0.0.1.
                                   The certificate has no fault, or one of these

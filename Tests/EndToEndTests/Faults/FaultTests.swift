@@ -161,7 +161,9 @@ extension EndToEnd {
             let requests = count == 1 ? "1 request" : "\(count) requests"
             switch fault.promise {
             case .whole:
-                let how = record.note.map { $0 == "received on the first connection" ? "received from the start" : $0 } ?? ""
+                let fresh = "the download began at byte 0"
+                let handedOver = "all bytes were received on the first connection"
+                let how = record.note.map { $0 == handedOver ? fresh : $0 } ?? ""
                 let what = fault.promisesFile ? "The file" : "The body that the server sent"
                 return "| \(fault.name) | \(what) is complete after \(requests) (\(how)). |"
             case .failed: return "| \(fault.name) | The download fails: \(record.errorMessage ?? "") |"

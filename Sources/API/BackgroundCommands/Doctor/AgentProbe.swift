@@ -23,7 +23,7 @@ struct AgentProbe {
         for line in end.output.split(separator: "\n") {
             if let report = try? JSONDecoder().decode(Report.self, from: Data(line.utf8)) { return .success(report) }
         }
-        if end.wasLate { return .failure(Trouble(words: "the program does not respond")) }
+        if end.wasLate { return .failure(Trouble(words: "the program of the agent does not respond")) }
         return .failure(Trouble(words: end.output.split(separator: "\n").last.map(String.init) ?? "exit code \(end.code)"))
     }
 }

@@ -32,7 +32,7 @@ struct ConditionsExamination: Examination {
     private func power(_ conditions: DesktopConditions) -> DoctorFinding {
         if conditions.isSavingPower {
             return DoctorFinding(
-                "power", .warning, "power saving is on, so work that is not allowed to run in power saving waits")
+                "power", .warning, "power saving is on, so work that must not run during power saving waits")
         }
         return DoctorFinding(
             "power", .ok,

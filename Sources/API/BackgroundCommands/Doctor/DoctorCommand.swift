@@ -20,7 +20,7 @@ public struct DoctorCommand: BackgroundCommand {
 
     @Flag(help: "Also show the checks that passed, and the capabilities of this desktop.") var all = false
     @Flag(help: "Run the fixes that are safe, then check again.") var fix = false
-    @Flag(help: "Print JSON: one row for each check. The last row has the capabilities of this desktop.") var json = false
+    @Flag(help: "Print JSON with one row for each check. The last row has the capabilities of this desktop.") var json = false
 
     public init() {}
 

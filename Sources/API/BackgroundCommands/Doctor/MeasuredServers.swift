@@ -24,7 +24,7 @@ struct MeasuredServers: Decodable {
         let missing = server.features.filter { $0.value.hasPrefix("no: ") }.sorted { $0.key < $1.key }
         let count = server.features.count
         let which = server.version == report.version ? "" : " with \(server.version)"
-        let all = "Measured on \(measured)\(which): \(count - missing.count) of \(count) features work"
+        let all = "In the test of \(measured)\(which), \(count - missing.count) of \(count) features of this server work"
         guard !missing.isEmpty else { return all + "." }
         return all + ". These features do not work: "
             + missing.map { "\($0.key) (\($0.value.dropFirst("no: ".count)))" }.joined(separator: ", ") + "."

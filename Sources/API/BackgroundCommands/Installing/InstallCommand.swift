@@ -88,7 +88,7 @@ public struct InstallCommand: BackgroundCommand {
         let written = steps.filter { if case .write = $0 { true } else { false } }.count
         let removed = steps.filter { if case .remove = $0 { true } else { false } }.count
         let folder = installation.folder.path
-        if written + removed == 0 { return Output.line("Nothing to do in \(folder).") }
+        if written + removed == 0 { return Output.line("No file in \(folder) needs a change.") }
         guard isDryRun else {
             func count(_ number: Int) -> String { number == 1 ? "1 file" : "\(number) files" }
             if written > 0 { Output.line("\(count(written)) written to \(folder).") }
@@ -120,7 +120,9 @@ public struct InstallCommand: BackgroundCommand {
 /// The command `uninstall`, which removes the files that `install` wrote.
 public struct UninstallCommand: BackgroundCommand {
     public static let configuration = describe(
-        "uninstall", "Removes the files that install wrote. Scheduled and queued work is kept. The command quit ends this work.",
+        "uninstall",
+        "Removes the files that the command install wrote. Scheduled and queued work is kept. "
+            + "To end the work, use the command quit.",
         example: "uninstall --dry-run")
 
     @Flag(help: "Print what would be done, and change nothing.") var dryRun = false

@@ -27,7 +27,7 @@ extension URLError {
         case .networkConnectionLost: "The connection was lost."
         case .notConnectedToInternet: "The network connection appears to be offline."
         case .httpTooManyRedirects: "The server sent too many redirects."
-        case .dataLengthExceedsMaximum: "resource exceeds maximum size"
+        case .dataLengthExceedsMaximum: "The response exceeds the maximum size."
         case .fileDoesNotExist: "The file does not exist."
         case .fileIsDirectory: "The file is a folder."
         case .noPermissionsToReadFile: "No permission to read the file."

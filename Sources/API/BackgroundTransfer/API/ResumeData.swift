@@ -92,7 +92,7 @@ package enum ResumeDataFuzzing {
     /// Checks that valid resume data does not change when it is encoded and decoded again.
     package static func read(_ data: Data) {
         guard let read = ResumeData(data) else { return }
-        precondition(ResumeData(read.data) == read, "resume data changes when it is written again")
+        precondition(ResumeData(read.data) == read, "resume data differs after it is encoded and decoded")
         _ = read.request
     }
 

@@ -44,7 +44,8 @@ extension BackgroundSession {
     }
 
     static var badResumeData: URLError {
-        URLError(.unsupportedURL, userInfo: [NSLocalizedDescriptionKey: "not valid resume data, or data of another version"])
+        let words = "The resume data is not valid, or another version wrote the resume data."
+        return URLError(.unsupportedURL, userInfo: [NSLocalizedDescriptionKey: words])
     }
 
     /// Gives the partial file of a resume token to the new transfer. If the partial file is missing or belongs to another

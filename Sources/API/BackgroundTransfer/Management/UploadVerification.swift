@@ -144,7 +144,7 @@ private struct UploadCheck {
                 // have moved.
                 return Self.isAnswer(response, of: request) ? .gone : .unreachable("the server redirected to another address")
             case 401, 403: return .unreachable("the server does not permit reading the file")
-            case 405: return .unknown("the server does not allow reading the file")
+            case 405: return .unknown("the server does not support requests that read the file")
             case let status: return .unreachable("the server responded with status \(status)")
             }
         } catch let error as URLError where error.code == .dataLengthExceedsMaximum {

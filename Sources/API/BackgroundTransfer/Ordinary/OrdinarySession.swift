@@ -64,7 +64,8 @@ final class OrdinarySession: SessionEngine {
             .unsupportedURL,
             userInfo: [
                 NSLocalizedDescriptionKey:
-                    "\(kind) in protocolClasses is not a subclass of BackgroundTransfer.URLProtocol. Does its file import FoundationNetworking?"
+                    "\(kind) in protocolClasses is not a subclass of BackgroundTransfer.URLProtocol. "
+                    + "The file of the class may import FoundationNetworking."
             ])
     }
 

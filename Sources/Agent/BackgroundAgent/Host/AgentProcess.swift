@@ -38,7 +38,7 @@ package final class AgentProcess {
         }
         if !isAlone {
             guard ThisProcess.isUserManagers else { return nil }
-            ServiceManager.reportReady("Waits, because another agent runs.")
+            ServiceManager.reportReady("This agent waits, because another agent runs.")
             try lock.waitForOtherAgent()
         }
         // The loop is created before any wait that does not use `sigtimedwait`. The signals are blocked, so only the loop can

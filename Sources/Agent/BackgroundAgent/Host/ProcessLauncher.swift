@@ -5,7 +5,7 @@ import CLinux
 import Foundation
 import Glibc
 
-/// Starts app processes with posix_spawn, and detects the end of each process with a process descriptor.
+/// Starts app processes with posix_spawn, and detects the end of each process with a pidfd, a file descriptor of a process.
 final class ProcessLauncher: Launcher {
     private struct Held {
         var pid: Int32

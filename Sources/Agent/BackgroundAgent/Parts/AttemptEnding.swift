@@ -114,7 +114,7 @@ struct AttemptEnding {
         let isHandedOver = transfer.isAdopted && transfer.attempts == 1 && transfer.bytesOnWire > 0
         switch report {
         case .fresh:
-            if isHandedOver { return "received on the first connection" }
+            if isHandedOver { return "all bytes were received on the first connection" }
             return transfer.attempts > 1 ? transfer.note ?? report.description : report.description
         case .resumed, .startedOver:
             return report.description

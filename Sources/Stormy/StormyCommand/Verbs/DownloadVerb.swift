@@ -27,8 +27,8 @@ struct DownloadVerb: AsyncParsableCommand {
         name: [.customShort("o"), .long],
         help: "The path of the downloaded file. An existing file is replaced. Default: the name in the address.")
     var output: String?
-    @Flag(help: "Replace a file that exists at the end of the download.") var force = false
-    @Flag(help: "Wait until the download has ended, with a progress bar.") var wait = false
+    @Flag(help: "Replace a file that has the chosen path when the download ends.") var force = false
+    @Flag(help: "Show a progress bar, and wait until the download has ended.") var wait = false
     @Option(
         help: "The expected SHA-256, 64 hexadecimal digits. The download fails if the file has another SHA-256.")
     var sha256: String?

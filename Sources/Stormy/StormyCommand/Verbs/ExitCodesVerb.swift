@@ -39,7 +39,7 @@ extension ExitStatus {
         case .unavailable: "A service, server or program is not available"
         case .cannotCreate: "A file cannot be created"
         case .inputOutput: "A file cannot be read or written"
-        case .tryAgain: "Not done yet: try again later"
+        case .tryAgain: "The work is not complete yet: try again later"
         case .notPermitted: "Not permitted, or a photo was held back because its location cannot be removed"
         case .badConfiguration: "The configuration has a mistake, or a newer version wrote the database"
         }

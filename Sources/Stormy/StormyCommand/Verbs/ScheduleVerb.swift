@@ -21,7 +21,7 @@ struct ScheduleVerb: AsyncParsableCommand {
             """)
 
     @Option(help: "The time of day: HH:MM, HH:MM:SS, 7, 7pm or noon.") var at: String?
-    @Flag(help: "Check exactly at that time, without the small delay that protects public services.") var exact = false
+    @Flag(help: "Run the check exactly at this time, without the small delay that protects public services.") var exact = false
     @Flag(inversion: .prefixedNo, help: "Wake the machine from sleep for the check, if this system allows it.") var wake: Bool?
     @Flag(help: "Print JSON.") var json = false
 
@@ -54,7 +54,7 @@ struct ScheduleVerb: AsyncParsableCommand {
         if let wake = summary.wakeAt.value, let next = summary.next.value, wake.timeIntervalSince(next) >= 1 {
             Output.line(
                 "On this computer the check runs \(Output.duration(Int(wake.timeIntervalSince(next)))) later, "
-                    + "so that not all users send requests at the same time (--exact turns this off)."
+                    + "so that not all users send requests at the same time (the option --exact turns the delay off)."
             )
         }
         if summary.wakesSystem {

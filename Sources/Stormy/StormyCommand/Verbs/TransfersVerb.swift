@@ -17,9 +17,9 @@ struct TransfersVerb: AsyncParsableCommand {
         var ofTransfers: BackgroundTransfers.Action? { BackgroundTransfers.Action(rawValue: rawValue) }
     }
 
-    @Argument(help: "The action: cancel, pause, resume, retry, or clear (removes ended transfers from the list).") var action:
+    @Argument(help: "What to do: cancel, pause, resume, retry, or clear (removes ended transfers from the list).") var action:
         Action?
-    @Argument(help: "The ids of transfers, or \"all\".", completion: .transferIDs) var ids: [String] = []
+    @Argument(help: "The ids of the transfers to change, or \"all\".", completion: .transferIDs) var ids: [String] = []
     @Flag(help: "Also show the requests for forecasts, and transfers that were cleared.") var all = false
     @Option(help: "The maximum number of completed and cancelled transfers to show.") var limit = 20
     @Flag(help: "Keep running, and show the transfers again after each change.") var watch = false
@@ -34,8 +34,8 @@ struct TransfersVerb: AsyncParsableCommand {
             if ids.isEmpty { throw ValidationError("missing argument: give the ids of transfers, or \"all\"") }
         case .clear, nil: break
         }
-        if action != nil, watch { throw ValidationError("--watch cannot be used with an action") }
-        guard limit >= 0 else { throw ValidationError("--limit expects a number from 0 up") }
+        if let action, watch { throw ValidationError("--watch cannot be used with \(action.rawValue)") }
+        guard limit >= 0 else { throw ValidationError("--limit expects 0 or a greater number") }
     }
 
     func run() async throws {

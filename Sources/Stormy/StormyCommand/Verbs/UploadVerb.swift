@@ -11,8 +11,9 @@ struct UploadVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "upload", abstract: "Queues photos for upload and returns at once.",
         discussion: """
-            Stormy removes the location from the copy of a photo that is sent. Three settings can change this: an option, location of \
-            the destination, and keep_location in the configuration. The first of these settings that is present decides.
+            Stormy removes the location from the copy of a photo that is sent. To keep the location, use the option \
+            --keep-location, or set location for the destination or keep_location in the configuration. The options have \
+            priority over the configuration. The line location has priority over the line keep_location.
 
             Example:
               stormy upload IMG_2041.jpg --wait
@@ -36,7 +37,7 @@ struct UploadVerb: AsyncParsableCommand {
         completion: .places) var storm: String?
     @Flag(help: "Choose photos with the desktop's file chooser if no file is named, and report problems in a notification.")
     var choose = false
-    @Flag(help: "Wait until all photos are uploaded, with a progress bar.") var wait = false
+    @Flag(help: "Show a progress bar, and wait until all photos are uploaded.") var wait = false
     @Flag(
         help: "Upload the photos in folders and their subfolders, except hidden files and folders and linked folders.")
     var recursive = false

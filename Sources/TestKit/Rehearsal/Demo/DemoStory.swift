@@ -47,7 +47,7 @@ struct DemoStory {
 
     private mutating func scheduleCheck() throws -> Date {
         servers.serveSlowForecast(now: Date())
-        Output.line(Output.bold("1. A daily check, a few seconds from now"))
+        Output.line(Output.bold("1. A daily check is due in a few seconds"))
         Output.line("   $ stormy place add \"Storm Bay\" -43.1,147.5")
         let began = Date()
         try home.stormy("place", "add", "Storm Bay", "-43.1,147.5", "--no-sync")
@@ -59,7 +59,7 @@ struct DemoStory {
         let time = String(format: "%02d:%02d:%02d", parts.hour ?? 0, parts.minute ?? 0, parts.second ?? 0)
         Output.line("   $ stormy schedule --at \(time) --exact")
         let scheduled = try home.stormy("schedule", "--at", time, "--exact")
-        claims.add("the check is scheduled and an agent waits for it", scheduled.status == 0)
+        claims.add("the check is scheduled, and an agent waits until the check is due", scheduled.status == 0)
         return due
     }
 
@@ -113,7 +113,7 @@ struct DemoStory {
         guard let notice = notices?.first else { return claims.add("one notification was shown", false) }
         if notice.deliveredAt == nil {
             draw(notice)
-            claims.add("one notification was shown here", notices?.count == 1, seen: notice.trouble ?? "")
+            claims.add("one notification was shown in this terminal", notices?.count == 1, seen: notice.trouble ?? "")
         } else {
             claims.add("one notification was shown on your desktop", notices?.count == 1, seen: notice.content.title)
             isOnDesktop = true
@@ -144,7 +144,7 @@ struct DemoStory {
     // MARK: 5
 
     private mutating func uploadPhoto() throws {
-        Output.line(Output.bold("5. A photo of the storm, uploaded and verified"))
+        Output.line(Output.bold("5. A photo of the storm is uploaded and verified"))
         let bytes = DemoPhoto.bytes()
         let file = (evidence ?? home.folder).appendingPathComponent("storm.jpg")
         try bytes.write(to: file)
@@ -153,7 +153,7 @@ struct DemoStory {
         let received = servers.receivedPhoto("storm.jpg") ?? Data()
         let digest = FileDigest.sha256(of: received)
         claims.add(
-            "the photo arrived complete, with its name",
+            "the server has the complete photo, with its name",
             try result.status == 0 && sentDigest() == digest && DemoPhoto.pixels(of: received) == DemoPhoto.pixels(of: bytes)
                 && servers.receivedFiles.count == 1,
             seen: "SHA-256 \(digest.prefix(12))…")
