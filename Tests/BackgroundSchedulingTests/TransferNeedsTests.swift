@@ -31,9 +31,9 @@ import Testing
     @Test func `the message names the first missing need`() {
         let all: TransferNeeds = [.unmetered, .externalPower]
         #expect(all.missing(from: all) == nil)
-        #expect(all.missing(from: [.unmetered]) == "Waiting for external power.")
-        #expect(all.missing(from: []) == "Waiting for an unmetered network.")
-        #expect(TransferNeeds.notCellular.missing(from: []) == "Waiting for a network that is not cellular.")
+        #expect(all.missing(from: [.unmetered]) == "The transfer waits for external power.")
+        #expect(all.missing(from: []) == "The transfer waits for an unmetered network.")
+        #expect(TransferNeeds.notCellular.missing(from: []) == "The transfer waits for a network that is not cellular.")
     }
 
     @Test func `the last places are for hosts without an attempt`() {

@@ -139,7 +139,7 @@ extension EndToEnd {
             let all = try home.stormy("upload", "--verify")
             #expect(all.status == 69 && all.errors.contains("1 photo cannot be checked"), "\(all)")
             let named = try home.stormy("upload", "--verify", photo)
-            #expect(named.status == 69 && named.output.contains("one.jpg: is correct"), "\(named)")
+            #expect(named.status == 69 && named.output.contains("one.jpg: the file is correct"), "\(named)")
         }
     }
 }

@@ -94,7 +94,7 @@ import Testing
             #expect(try Self.isSame(store, "one.jpg", photo))
             for name in [path, far + "/one.jpg"] {
                 let verified = try await home.stormy("upload", "--verify", name)
-                #expect(verified.status == 0 && verified.output.contains("one.jpg: is correct"), "\(verified)")
+                #expect(verified.status == 0 && verified.output.contains("one.jpg: the file is correct"), "\(verified)")
             }
             let other = try await home.stormy("upload", "--verify", near + "/one.jpg")
             #expect(other.status == 66, "\(other)")

@@ -60,7 +60,7 @@ import Testing
             try await upload("one.jpg", from: home)
             let bytes = try await home.stormy("upload", "--verify")
             #expect(
-                bytes.status == 0 && bytes.output.contains("one.jpg: is correct (the bytes were read back)"), "\(bytes)")
+                bytes.status == 0 && bytes.output.contains("one.jpg: the file is correct (the bytes were read back)"), "\(bytes)")
             store.refuseOriginals()
             let record = try await home.stormy("upload", "--verify")
             #expect(record.status == 0 && record.output.contains("by the server's SHA-1"), "\(record)")

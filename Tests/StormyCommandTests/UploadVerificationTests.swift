@@ -40,7 +40,7 @@ import Testing
             let photos = [try home.picture("one.jpg"), try home.picture("two.jpg")].map(\.path)
             #expect(try await home.stormy(["upload", "--wait"] + photos).status == 0)
             let fine = try await home.stormy("upload", "--verify")
-            #expect(fine.status == 0 && fine.output.contains("one.jpg: is correct (the bytes were read back)"), "\(fine)")
+            #expect(fine.status == 0 && fine.output.contains("one.jpg: the file is correct (the bytes were read back)"), "\(fine)")
             let receipt = try #require(try await home.rows("transfers").first?["receipt"] as? [String: Any])
             #expect(receipt["verified"] as? String == "digest" && receipt["checkedAt"] is String)
             try FileManager.default.removeItem(at: store.directory.appendingPathComponent("one.jpg"))
@@ -48,7 +48,8 @@ import Testing
             let lost = try await home.stormy("upload", "--verify")
             #expect(lost.status == 69)
             #expect(
-                lost.output.contains("one.jpg: is MISSING") && lost.output.contains("two.jpg: is DIFFERENT on the server"),
+                lost.output.contains("one.jpg: the file is MISSING")
+                    && lost.output.contains("two.jpg: the file is DIFFERENT on the server"),
                 "\(lost)")
             // The store has recorded that the photos are lost.
             #expect(try await home.stormy(["upload", "--wait"] + photos).status == 0)
@@ -66,7 +67,7 @@ import Testing
             #expect(try await home.stormy("upload", "--wait", photo).status == 0)
             let result = try await home.stormy(["upload", "--verify"] + (isNamed ? [photo] : []))
             #expect(result.status == 0)
-            #expect(result.output.components(separatedBy: "one.jpg: is correct").count == 2, "\(result)")
+            #expect(result.output.components(separatedBy: "one.jpg: the file is correct").count == 2, "\(result)")
         }
     }
 
@@ -90,7 +91,7 @@ import Testing
             #expect(!result.output.contains("/first/") && home.server.requests(matching: "/first/*").count == requests)
             let none = try await home.stormy("upload", "--verify", "--to", "second", other)
             #expect(
-                none.status == 66 && none.errors.contains("no upload to second of this file is recorded on this computer"),
+                none.status == 66 && none.errors.contains("no upload of this file to second is recorded on this computer"),
                 "\(none)")
             #expect(try await home.stormy("upload", "--verify", "--to", "third", photo).status == 78)
             #expect(try await home.stormy("upload", "--verify").output.contains("/first/one.jpg"))

@@ -15,7 +15,8 @@ public struct QuitCommand: BackgroundCommand {
     public func perform() async throws {
         try await Self.endAll { requests, transfers in
             if requests > 0 {
-                Output.line("Removed \(requests) request\(requests == 1 ? "" : "s"). Nothing starts this app in the background.")
+                let noun = requests == 1 ? "request" : "requests"
+                Output.line("Removed \(requests) \(noun). Nothing starts this app in the background.")
             }
             if transfers > 0 { Output.line("Paused \(transfers) transfer\(transfers == 1 ? "" : "s").") }
         }
@@ -60,12 +61,12 @@ public struct QuitCommand: BackgroundCommand {
         let unanswered = try ledger.read { try $0.notifications().filter { $0.life.mayStand || $0.leavingID != nil } }
         guard !unanswered.isEmpty else { return }
         let one = unanswered.count == 1
+        let shown = one ? "1 notification" : "\(unanswered.count) notifications"
+        let (pressed, removed) = one ? ("the notification", "the notification") : ("a notification", "the notifications")
         Output.line(
-            "The notification server does not respond. When it responds again, "
-                + "\(unanswered.count) notification\(one ? "" : "s") may still be on the screen. "
-                + "Pressing \(one ? "the notification" : "a notification") has no effect. "
-                + "The agent removes the notification\(one ? "" : "s") at its next start, if the server allows this."
-        )
+            "The notification server does not respond. When the server responds again, \(shown) may still be on the screen. "
+                + "Pressing \(pressed) has no effect. "
+                + "The agent removes \(removed) at its next start, if the server allows this.")
     }
 
     /// Records in the ledger that continued processing must stop. The processes that do this work read the ledger, even if no

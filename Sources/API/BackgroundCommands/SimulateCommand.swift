@@ -30,7 +30,8 @@ public struct SimulateCommand: BackgroundCommand {
             throw CommandFailure(
                 .unavailable, "no agent runs, and \(starter.forbiddingVariable)=1 prevents the start of an agent")
         case .notFound(let places):
-            throw CommandFailure(.unavailable, "background-agent was not found in: \(places.joined(separator: ", "))")
+            let folders = places.joined(separator: ", ")
+            throw CommandFailure(.unavailable, "background-agent was not found in: \(folders)")
         case .failed(let reason): throw CommandFailure(.unavailable, "no agent could be started: \(reason)")
         }
         let (identifier, action) = (identifier, action)

@@ -30,10 +30,8 @@ package struct TransferList {
                 report.cells(name: name(report), speed: speeds[report.id]),
                 remarks: report.remarks + (isVerbose ? report.details : []))
         }
-        let rest =
-            hidden == 0
-            ? []
-            : ["\(hidden) older transfer\(hidden == 1 ? " is" : "s are") not shown. To show all, use --limit \(limit + hidden)"]
+        let older = hidden == 1 ? "1 older transfer is" : "\(hidden) older transfers are"
+        let rest = hidden == 0 ? [] : ["\(older) not shown. To show all transfers, use --limit \(limit + hidden)"]
         return (open.isEmpty && ended.isEmpty ? [] : table.lines) + rest
     }
 }

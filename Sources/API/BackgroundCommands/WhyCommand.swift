@@ -122,7 +122,8 @@ public struct WhyCommand: BackgroundCommand {
             return "✗ agent: this command started the agent, but the agent exited. See the log of the agent: \(starter.logPlace)"
         case .cannotStart(.forbidden): return "✗ agent: not running, because \(starter.forbiddingVariable)=1 is set"
         case .cannotStart(.notFound(let places)):
-            return "✗ agent: not running, because background-agent was not found in \(places.joined(separator: ", "))"
+            let folders = places.joined(separator: ", ")
+            return "✗ agent: not running, because background-agent was not found in \(folders)"
         case .cannotStart(.failed(let reason)): return "✗ agent: not running. The agent could not be started: \(reason)"
         case .cannotStart(.started), .cannotStart(.alreadyRunning): return nil
         }

@@ -36,9 +36,11 @@ package struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
     package func missing(from met: TransferNeeds) -> String? {
         let lacking = subtracting(met)
         if lacking.isEmpty { return nil }
-        if lacking.contains(.notCellular) { return "Waiting for a network that is not cellular." }
-        if lacking.contains(.unconstrained) || lacking.contains(.unmetered) { return "Waiting for an unmetered network." }
-        return "Waiting for external power."
+        if lacking.contains(.notCellular) { return "The transfer waits for a network that is not cellular." }
+        if lacking.contains(.unconstrained) || lacking.contains(.unmetered) {
+            return "The transfer waits for an unmetered network."
+        }
+        return "The transfer waits for external power."
     }
 }
 

@@ -152,8 +152,8 @@ extension FolderUpload {
             return .continue
         case 404, 409:
             guard plan.order.method == .webdav, !foldersMade, let levels = address?.segments.count, levels > 0 else {
-                return .fail(
-                    head, -1100, "The folder does not exist on the server\(foldersMade ? " and cannot be created" : "").")
+                let words = "The folder does not exist on the server"
+                return .fail(head, -1100, foldersMade ? "\(words) and cannot be created." : "\(words).")
             }
             state = .makingFolder(index, level: levels, goingDown: false)
             return .continue

@@ -196,10 +196,8 @@ struct ResumableUpload: UploadProtocol {
             place.forget()
             return .continue
         }
-        return .fail(
-            head, -1011,
-            "The server does not support a known version of resumable uploads (\(Self.versions.map(String.init).joined(separator: ", ")))."
-        )
+        let known = Self.versions.map(String.init).joined(separator: ", ")
+        return .fail(head, -1011, "The server does not support a known version of resumable uploads (\(known)).")
     }
 
     private mutating func afterQuestion(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {

@@ -27,7 +27,7 @@ package struct ChangeListener: ~Copyable, Sendable {
         guard inotify_add_watch(descriptor, path, UInt32(IN_MODIFY)) >= 0 else {
             let number = errno
             close(descriptor)
-            throw .notWatched(path, number, "cannot watch the write-ahead file: ")
+            throw .notWatched(path, number, "the write-ahead file cannot be watched: ")
         }
         // A change notification also arrives if the database file is removed (see ``Ledger/isReplaced``).
         inotify_add_watch(descriptor, database, UInt32(IN_ATTRIB | IN_MOVE_SELF))

@@ -76,9 +76,9 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .cannotCreate(let path, let reason):
-            "cannot create \(path): \(reason)"
+            "\(path) cannot be created: \(reason)"
         case .unsafeFolder(let path):
-            "cannot create \(path): the folder belongs to another user, or other users can write to it"
+            "\(path) cannot be created: the folder belongs to another user, or other users can write to it"
         case .notADatabase(let path):
             "\(path) is damaged, or is not a ledger. The file was not changed. To start with an empty ledger, move the file away"
         case .newerVersion(let path):

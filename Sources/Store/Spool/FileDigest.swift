@@ -168,7 +168,7 @@ package struct RunningDigest: Sendable {
         init(copyOf other: Context) {
             state = Self.empty()
             isKnown = other.isKnown && EVP_MD_CTX_copy_ex(state, other.state) == 1
-            precondition(isKnown == other.isKnown, "no memory for a digest")
+            precondition(isKnown == other.isKnown, "no memory is left for a digest")
         }
 
         deinit { EVP_MD_CTX_free(state) }
@@ -187,7 +187,7 @@ package struct RunningDigest: Sendable {
         }
 
         private static func empty() -> OpaquePointer {
-            guard RunningDigest.isPrepared, let state = EVP_MD_CTX_new() else { fatalError("no memory for a digest") }
+            guard RunningDigest.isPrepared, let state = EVP_MD_CTX_new() else { fatalError("no memory is left for a digest") }
             return state
         }
     }

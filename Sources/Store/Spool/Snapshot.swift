@@ -45,7 +45,7 @@ package struct Snapshot: Sendable {
             case .empty(let path): "\(path): is empty"
             case .changedWhileRead(let path):
                 "\(path): the file changed while it was being copied. Try again when the file is complete"
-            case .noSpace(let path): "no space left in \(path)"
+            case .noSpace(let path): "no space is left in \(path)"
             case .cannotWrite(let path, let reason): "\(path): cannot be written: \(reason)"
             }
         }

@@ -91,27 +91,27 @@ struct FeedWarnings: Sendable {
         let now = BGTaskScheduler.now
         let unplaced = messages.compactMap { $0.unplaced(at: place.coordinates, least: settings.rule.alertSeverity, now: now) }
         let found = [
-            (unplaced.count { $0 == .all }, "have only codes of areas that are not known"),
-            (unplaced.count { $0 == .some }, "have some codes of areas that are not known, and may also be valid here"),
-            (messages.count(where: \.hasUnreadableShapes), "have polygons or circles that cannot be read"),
+            (unplaced.count { $0 == .all }, "warnings have only codes of areas that are not known"),
+            (unplaced.count { $0 == .some }, "warnings have some codes of areas that are not known, and may also be valid here"),
+            (messages.count(where: \.hasUnreadableShapes), "warnings have polygons or circles that cannot be read"),
             (
                 messages.count(where: \.hasAmbiguousShapes),
-                "have polygons that can mean either side of the Earth, and are used for both sides"
+                "warnings have polygons that can mean either side of the Earth, and are used for both sides"
             ),
             (
                 messages.count { $0.hasNoOffset == true && !$0.infos.isEmpty },
-                "have times without an offset from UTC, and are treated as valid for longer"
+                "warnings have times without an offset from UTC, and are treated as valid for longer"
             ),
             (
                 messages.count { $0.hasTooManyInfos == true },
-                "have more than \(CAPDocument.mostInfos) parts, and only the most severe parts are used"
+                "warnings have more than \(CAPDocument.mostInfos) parts, and only the most severe parts are used"
             ),
             (
                 messages.count { $0.hasTooManyCorners == true },
-                "have more than \(CAPDocument.mostCorners) corners, and are not used"
+                "warnings have more than \(CAPDocument.mostCorners) corners, and are not used"
             ),
         ]
-        return found.filter { $0.0 > 0 }.map { "\($0.0) of \(messages.count) warnings \($0.1)" }
+        return found.filter { $0.0 > 0 }.map { "\($0.0) of \(messages.count) \($0.1)" }
     }
 
     /// Returns the reason why a feed could not be read.
@@ -147,16 +147,13 @@ struct FeedWarnings: Sendable {
         /// Sentences about documents that are not used.
         var lacking: [String] {
             let counts = [
-                (missing, "could not be read, and are tried again"),
-                (notRequested, "were not requested yet, because there are too many for one check"),
-                (leftOut, "were not used, because there are too many or their links are not valid"),
+                (missing, "documents could not be read, and are tried again"),
+                (notRequested, "documents were not requested yet, because there are too many for one check"),
+                (leftOut, "documents were not used, because there are too many or their links are not valid"),
             ]
-            var sentences = counts.filter { $0.0 > 0 }.map { "\($0.0) of the linked documents \($0.1)" }
-            if unusable > 0 {
-                sentences.append("\(unusable) of the entries of the feed have no readable warning and no usable link")
-            }
-            if hasMorePages { sentences.append("the feed has further pages, and only the first page is read") }
-            return sentences
+            let sentences = counts.filter { $0.0 > 0 }.map { "\($0.0) of the linked \($0.1)" }
+            return unusable == 0
+                ? sentences : sentences + ["\(unusable) of the entries of the feed have no readable warning and no usable link"]
         }
     }
 

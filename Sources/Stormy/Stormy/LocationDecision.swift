@@ -35,14 +35,15 @@ package struct LocationDecision: Sendable, Equatable {
 
     /// A sentence that explains the decision to the user.
     package var sentence: String {
+        let choice = keeps ? "keep" : "remove"
+        let effect = keeps ? "kept in" : "removed from"
         let reason =
             switch source {
-            case .option: "because of --\(keeps ? "keep" : "remove")-location."
-            case .destination:
-                "because the destination \(destination) has location = \"\(keeps ? "keep" : "remove")\" in the configuration."
+            case .option: "because of --\(choice)-location."
+            case .destination: "because the destination \(destination) has location = \"\(choice)\" in the configuration."
             case .configuration: "because the configuration has keep_location = \(keeps)."
             case .default: "by default. To choose, set \"location\" for \(destination) in the configuration."
             }
-        return "The location is \(keeps ? "kept in" : "removed from") the photos \(reason)"
+        return "The location is \(effect) the photos \(reason)"
     }
 }

@@ -77,7 +77,7 @@ final class PhotoCleaner: Sendable {
     }
 
     private static func noRoom(for file: URL) -> PhotoUploadError {
-        .cannotRead(path: file.path, reason: "no space left in \(file.deletingLastPathComponent().path)")
+        .cannotRead(path: file.path, reason: "no space is left in \(file.deletingLastPathComponent().path)")
     }
 
     static let installed = try? CompanionProgram.find("photo-cleaner").get()
@@ -187,7 +187,7 @@ final class PhotoCleaner: Sendable {
 
         /// Returns the error if this process cannot receive the program's response. The photo is not the cause of this error.
         private static func noAnswer(about file: URL) -> PhotoUploadError {
-            .cannotRead(path: file.path, reason: "no response from photo-cleaner: \(String(cString: strerror(errno)))")
+            .cannotRead(path: file.path, reason: "photo-cleaner sent no response: \(String(cString: strerror(errno)))")
         }
 
         private func request(about file: URL) throws(PhotoUploadError) -> Response {

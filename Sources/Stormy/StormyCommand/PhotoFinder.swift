@@ -51,12 +51,12 @@ struct PhotoFinder {
         }
         func count(_ number: Int, _ what: String) -> String { number == 1 ? "1 \(what) was" : "\(number) \(what)s were" }
         if skippedFolders > 0 {
-            sentences.append(
-                "\(count(skippedFolders, "folder")) skipped. To upload the photos in folders of the list, use --recursive")
+            let folders = count(skippedFolders, "folder")
+            sentences.append("\(folders) skipped. To upload the photos in folders of the list, use --recursive")
         }
         if linkedFolders > 0 {
-            sentences.append(
-                "\(count(linkedFolders, "linked folder")) skipped. To upload the photos in a linked folder, name the folder")
+            let folders = count(linkedFolders, "linked folder")
+            sentences.append("\(folders) skipped. To upload the photos in a linked folder, name the folder")
         }
         if !hidden.isEmpty {
             let what =

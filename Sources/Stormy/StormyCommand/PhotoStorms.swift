@@ -31,7 +31,8 @@ extension StormyStore {
         if storms.isEmpty { return [] }
         let names = try placesOfStorms()
         return Dictionary(grouping: storms) { names[$0] }.sorted { ($0.key ?? "") < ($1.key ?? "") }.map { place, photos in
-            "\(PhotoRecord.count(photos.count)) added to the storm\(place.map { " at \($0)" } ?? "")."
+            let storm = place.map { "the storm at \($0)" } ?? "the storm"
+            return "\(PhotoRecord.count(photos.count)) added to \(storm)."
         }
     }
 }

@@ -50,6 +50,7 @@ struct UploadVerification {
         for (position, name) in names.enumerated() where missing.remove(name) != nil {
             let path = PathName.absolute(files[position])
             let hasNoReceipt = unprovenNames.contains(name)
+            let absence = destination.map { "no upload of this file to \($0)" } ?? "no upload of this file"
             let failure =
                 hasNoReceipt
                 ? CommandFailure(
@@ -58,7 +59,7 @@ struct UploadVerification {
                         + "To upload the file again: stormy upload --again")
                 : CommandFailure(
                     .notFound,
-                    "\(path): no upload\(destination.map { " to \($0)" } ?? "") of this file is recorded on this computer")
+                    "\(path): \(absence) is recorded on this computer")
             problem.report(failure, at: position)
             reports.append(
                 Report(
@@ -136,13 +137,13 @@ struct UploadVerification {
 extension UploadFinding {
     var words: String {
         switch self {
-        case .same: "is correct (the bytes were read back)"
-        case .sameRecord: "is correct by the server's SHA-1 (the bytes were not read back)"
-        case .sameLength: "has the correct length by the server's record (the bytes were not read back)"
-        case .differs: "is DIFFERENT on the server"
-        case .gone: "is MISSING on the server. Upload the file again"
-        case .unknown(let why): "cannot be checked: \(why)"
-        case .unreachable(let why): "could not be checked now: \(why)"
+        case .same: "the file is correct (the bytes were read back)"
+        case .sameRecord: "the file is correct by the server's SHA-1 (the bytes were not read back)"
+        case .sameLength: "the file has the correct length by the server's record (the bytes were not read back)"
+        case .differs: "the file is DIFFERENT on the server"
+        case .gone: "the file is MISSING on the server. Upload the file again"
+        case .unknown(let why): "the file cannot be checked: \(why)"
+        case .unreachable(let why): "the file could not be checked now: \(why)"
         }
     }
 

@@ -72,10 +72,14 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
             "\"\(key)\" is a credential and other users can read this file; run: chmod 600 \(ConfigurationError.shellWord(path))"
         case .foreignCredential(let key):
             "\"\(key)\" is a credential and this file belongs to another user; replace the file with a file of your own"
+        case .othersCanWrite(let place) where place == path:
+            "other users can write to this file; run: chmod go-w \(ConfigurationError.shellWord(place))"
         case .othersCanWrite(let place):
-            "other users can write to \(place == path ? "this file" : place); run: chmod go-w \(ConfigurationError.shellWord(place))"
+            "other users can write to \(place); run: chmod go-w \(ConfigurationError.shellWord(place))"
+        case .foreign(let place) where place == path:
+            "this file belongs to another user; replace the file with a file of your own"
         case .foreign(let place):
-            "\(place == path ? "this file" : place) belongs to another user; replace the file with a file of your own"
+            "\(place) belongs to another user; replace the file with a file of your own"
         }
     }
 

@@ -25,7 +25,7 @@ final class TLSHandler: ChannelDuplexHandler {
         guard let made = SSL_new(context.pointer) else { throw OpenSSLError("no TLS connection") }
         guard let read = BIO_new(BIO_s_mem()), let write = BIO_new(BIO_s_mem()) else {
             SSL_free(made)
-            throw OpenSSLError("no memory for TLS")
+            throw OpenSSLError("no memory is available for TLS")
         }
         (connection, incoming, outgoing) = (made, read, write)
         SSL_set_bio(made, read, write)
@@ -80,7 +80,7 @@ final class TLSHandler: ChannelDuplexHandler {
                 // The call of `send` also sends the TLS alert that reports the error.
                 send(context, promise: nil)
                 context.flush()
-                fail("not to be read", context)
+                fail("the connection cannot be read", context)
             }
         }
     }
@@ -100,7 +100,7 @@ final class TLSHandler: ChannelDuplexHandler {
             // OpenSSL cannot write an empty buffer, so 1 is the result for no bytes. OpenSSL's memory accepts all bytes at once.
             bytes.isEmpty ? 1 : SSL_write(connection, bytes.baseAddress, Int32(bytes.count))
         }
-        guard written > 0 else { return promise?.fail(OpenSSLError("not to be written")) ?? () }
+        guard written > 0 else { return promise?.fail(OpenSSLError("the connection cannot be written")) ?? () }
         send(context, promise: promise)
     }
 

@@ -137,7 +137,8 @@ extension Rehearsal {
         }
         let asked = fileRequests.map { $0.headers["Range"] == nil ? "the complete file" : "the rest" }
         if asked.first == "the rest" {
-            words.append("the agent requested \(asked.joined(separator: ", then ")) from the new server")
+            let requested = asked.joined(separator: ", then ")
+            words.append("the agent requested \(requested) from the new server")
         } else if asked.isEmpty {
             words.append("the agent sent no request")
         } else {
@@ -227,7 +228,7 @@ extension Rehearsal {
         }
         var words = [states.joined(separator: ", "), files.isEmpty ? "no file is on the server" : files.joined(separator: ", ")]
         let left = photos.unfinishedUploads
-        if left > 0 { words.append("\(count(left, "part")) left on the server") }
+        if left > 0 { words.append("\(left) parts of the photo are left on the server") }
         let sent = sendings.count
         let times = sent == 0 ? "not sent" : sent == 1 ? "sent once" : sent == 2 ? "sent twice" : "sent \(sent) times"
         words.append("the photo was \(times)")
@@ -275,7 +276,8 @@ extension Rehearsal {
         let isHere = try [photo, copy].allSatisfy { place in
             try place.map { try Data(contentsOf: $0) == Self.photoBytes } ?? false
         }
-        return "\(seenOfError("password", of: transfer)); the photo and its copy are \(isHere ? "kept" : "NOT KEPT")"
+        let reason = seenOfError("password", of: transfer)
+        return reason + (isHere ? "; the photo and its copy are kept" : "; the photo and its copy are NOT KEPT")
     }
 
     /// Deletes the original, like a user.

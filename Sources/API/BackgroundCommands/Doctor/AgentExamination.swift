@@ -104,11 +104,9 @@ struct AgentExamination: Examination {
         if let until = absence.until, units.nextElapse.map({ $0.timeIntervalSince(until) > 60 }) ?? true {
             return failed("\(units.name(.timer)) is not set to the time of the next work")
         }
+        let due = moment.isEmpty ? "" : moment + ", and"
         return DoctorFinding(
-            check, .ok,
-            "The agent is not needed now. "
-                + "The user manager starts the agent\(moment.isEmpty ? "" : moment + ", and") when there is work."
-        )
+            check, .ok, "The agent is not needed now. The user manager starts the agent\(due) when there is work.")
     }
 
     /// Examines the program that the agent launches.

@@ -80,10 +80,8 @@ struct NotificationsExamination: Examination {
         guard let books = app.books else { return [] }
         let due = books.notices.filter { $0.state == .pending && ($0.dueAt ?? .distantPast) <= app.now && $0.trouble != nil }
         guard let first = due.first else { return [] }
-        return [
-            DoctorFinding(
-                "waiting-notifications", .warning,
-                "\(due.count) notification\(due.count == 1 ? " waits" : "s wait") to be shown: \(first.trouble ?? "")")
-        ]
+        let what = due.count == 1 ? "1 notification waits" : "\(due.count) notifications wait"
+        let trouble = first.trouble ?? ""
+        return [DoctorFinding("waiting-notifications", .warning, "\(what) to be shown: \(trouble)")]
     }
 }

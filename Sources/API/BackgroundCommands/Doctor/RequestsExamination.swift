@@ -13,12 +13,11 @@ struct RequestsExamination: Examination {
         let rows = books.requests.compactMap { failing($0, books) }
         if !rows.isEmpty { return rows }
         let count = books.requests.count
+        let pending = count == 1 ? "1 request is" : "\(count) requests are"
         return [
             DoctorFinding(
                 check, .ok,
-                count == 0
-                    ? "No request is pending."
-                    : "\(count) request\(count == 1 ? " is" : "s are") pending, and no request fails repeatedly.")
+                count == 0 ? "No request is pending." : "\(pending) pending, and no request fails repeatedly.")
         ]
     }
 

@@ -24,8 +24,8 @@ struct TransfersExamination: Examination {
 
     /// Returns a message with the number of missing copies and a solution.
     static func sentence(missingCopies count: Int, in spool: URL) -> String {
-        "\(count) queued \(count == 1 ? "copy is" : "copies are") missing from \(spool.path). Put the folder with the copies back, or upload "
-            + "the files again."
+        let copies = count == 1 ? "1 queued copy is" : "\(count) queued copies are"
+        return "\(copies) missing from \(spool.path). Put the folder with the copies back, or upload the files again."
     }
 
     private static func words(_ count: Int) -> String { "\(count) transfer\(count == 1 ? " is" : "s are")" }

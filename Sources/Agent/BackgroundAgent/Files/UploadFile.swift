@@ -53,8 +53,10 @@ final class UploadFile: BodySource {
         }
         guard found == size, start >= 0, fileBytes >= 0, start + fileBytes <= size else {
             close(descriptor)
-            let what = found.map { "has \($0) bytes instead of \(size)" } ?? "is not a file any more"
-            throw FileTrouble(why: "The queued copy of the file \(what).", isPassing: false)
+            let why =
+                found.map { "The queued copy of the file has \($0) bytes instead of \(size)." }
+                ?? "The queued copy of the file is not a file any more."
+            throw FileTrouble(why: why, isPassing: false)
         }
         copyBytes = size
         byteCount = Int64(before.count + after.count) + fileBytes

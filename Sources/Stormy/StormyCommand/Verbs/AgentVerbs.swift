@@ -84,9 +84,8 @@ struct QuitVerb: AsyncParsableCommand, CommandWithEffect {
                 isOff = true
                 if wasOn || requests > 0 { Output.line("The daily check is off. `stormy schedule` turns it on again.") }
                 if transfers > 0 {
-                    Output.line(
-                        "Paused \(transfers) transfer\(transfers == 1 ? "" : "s"). `stormy transfers resume all` continues all paused transfers."
-                    )
+                    let noun = transfers == 1 ? "transfer" : "transfers"
+                    Output.line("Paused \(transfers) \(noun). `stormy transfers resume all` continues all paused transfers.")
                 }
             }
         } catch {

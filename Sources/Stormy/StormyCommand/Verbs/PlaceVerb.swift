@@ -176,10 +176,9 @@ struct PlaceVerb: AsyncParsableCommand {
             if let unknown = weather.unknownRegions { Output.note("  Not used: \(unknown)") }
             outcomes = weather.outcomes
         } catch {
-            let reason = CommandFailure(ofStormy: error).message
-            Output.note(
-                "The first forecast could not be fetched: \(reason)\(reason.hasSuffix(".") ? "" : ".") The next check tries again."
-            )
+            let message = CommandFailure(ofStormy: error).message
+            let reason = message.hasSuffix(".") ? message : message + "."
+            Output.note("The first forecast could not be fetched: \(reason) The next check tries again.")
             return false
         }
         for outcome in outcomes { try CheckVerb.printForPeople(outcome, store) }

@@ -76,7 +76,8 @@ struct ReportVerb: AsyncParsableCommand {
         sentences += CheckVerb.missing(outcome)
         if let fetchedAt = outcome.fetchedAt {
             let age = Output.relative(fetchedAt, now: AppRuntime.shared.now)
-            sentences.append("Forecast of \(outcome.source), \(age)\(outcome.isStale ? ", outdated" : "").")
+            let state = outcome.isStale ? "\(age), outdated" : age
+            sentences.append("Forecast of \(outcome.source), \(state).")
         }
         let picture = number.flatMap { number in
             outcome.forecast.map { forecast in

@@ -67,7 +67,7 @@ struct StatusVerb: AsyncParsableCommand, CommandWithEffect {
             let identifier = StormNotifier.identifier(ofStorm: storm.id)
             let told =
                 report.notifications.hidden.contains(identifier)
-                ? "not seen, because do not disturb is on"
+                ? "the notification is hidden, because do not disturb is on"
                 : report.notifications.waiting.contains(identifier)
                     ? "the notification waits to be shown" : storm.told ? "shown" : "not shown yet"
             Output.line("Storm at \(storm.place), from \(Output.moment(storm.from)), \(told)")

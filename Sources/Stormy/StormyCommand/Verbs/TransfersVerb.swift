@@ -85,9 +85,9 @@ struct TransfersVerb: AsyncParsableCommand {
         let ended = try TransferReport.all(store).filter { $0.hasEnded && $0.session != WeatherSession.identifier }
         let count = try store.clearTransfers(ended.map(\.id))
         if !json {
+            let noun = count == 1 ? "transfer" : "transfers"
             Output.note(
-                "Removed \(count) ended transfer\(count == 1 ? "" : "s") from the list. `stormy transfers --all` still shows all ended transfers."
-            )
+                "Removed \(count) ended \(noun) from the list. `stormy transfers --all` still shows all ended transfers.")
         }
     }
 

@@ -11,9 +11,10 @@ package enum AlertDoubt: String, Sendable, Hashable, Codable, CaseIterable {
 
     fileprivate var sentence: String {
         switch self {
-        case .severity: "have no readable severity, so the earlier severity is used, or \"severe\""
-        case .time: "have times that cannot be read, and may be valid for longer"
-        case .end: "end after more than \(Int(AlertInfo.longestDuration / 86_400)) days, and count as warnings without an end"
+        case .severity: "warnings have no readable severity, so the earlier severity is used, or \"severe\""
+        case .time: "warnings have times that cannot be read, and may be valid for longer"
+        case .end:
+            "warnings end after more than \(Int(AlertInfo.longestDuration / 86_400)) days, and count as warnings without an end"
         }
     }
 }
@@ -29,7 +30,7 @@ extension AlertMessage {
     package static func doubts(in messages: [AlertMessage]) -> [String] {
         AlertDoubt.allCases.compactMap { doubt in
             let count = messages.count { message in message.infos.contains { $0.doubts?.contains(doubt) ?? false } }
-            return count == 0 ? nil : "\(count) of \(messages.count) warnings \(doubt.sentence)"
+            return count == 0 ? nil : "\(count) of \(messages.count) \(doubt.sentence)"
         }
     }
 
