@@ -178,7 +178,8 @@ extension EndToEnd {
             kill(follower.pid, SIGINT)
             while let line = reader.next(within: 240) { lines.append(line) }
             #expect(
-                lines.last == "Transfer 1 continues in the background. To stop it: stormy transfers cancel 1", "\(lines)")
+                lines.last == "Transfer 1 continues in the background. To stop the transfer: stormy transfers cancel 1",
+                "\(lines)")
             #expect(follower.waitForEnd() == 128 + SIGINT)
             let cancelled = try home.stormy("transfers", "cancel", "1")
             #expect(cancelled.status == 0 && cancelled.errors.contains("Cancelled 1 transfer."), "\(cancelled)")

@@ -189,7 +189,7 @@ extension EndToEnd {
             #expect(desktop.listen(for: 3).last == "Photo uploaded")
             // The user chooses the photo again, after it was uploaded.
             #expect(try home.stormy("upload", "--choose").status == 0)
-            #expect(desktop.listen(for: 4).last == "Already uploaded or queued")
+            #expect(desktop.listen(for: 4).last == "Photos are already uploaded or queued")
             // If the user cancels the chooser, this is not an error.
             try home.installChooser("exit 1")
             #expect(try home.stormy("upload", "--choose").status == 0)

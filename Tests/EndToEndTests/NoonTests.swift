@@ -279,7 +279,7 @@ extension EndToEnd {
             try home.freezeAgent()
             let pid = try #require(home.agentPID)
             defer { kill(pid, SIGCONT) }
-            let sentence = "process \(pid) (background-agen), which is stopped (kill -CONT \(pid) continues it)"
+            let sentence = "process \(pid) (background-agen), which is stopped (kill -CONT \(pid) continues the process)"
             #expect(try home.stormy("status").output.contains(sentence))
             let said = try home.stormy("quit")
             #expect(said.status == 75 && said.errors.contains("the agent has not exited. The agent is \(sentence)"), "\(said)")

@@ -186,7 +186,7 @@ def use(root: Root, package: str, folder: str) -> None:
         root.stormy("transfers", "retry", "all")
         root.wait("the photo is uploaded", lambda: os.path.exists(os.path.join(folder, "storm.png")))
         log = os.path.join(root.path, f"home/{PERSON}/.local/state/stormy/agent.log")
-        check("the old agent exited for the new program", "another program replaced its program" in open(log).read())
+        check("the old agent exited for the new program", "another program replaced the agent's program" in open(log).read())
         check("the daily check is still on", root.status()["schedule"]["enabled"] is True)
         root.stormy("quit")
         root.stormy("schedule")

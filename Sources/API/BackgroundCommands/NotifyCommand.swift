@@ -155,7 +155,7 @@ public struct NotifyCommand: BackgroundCommand {
         case .nothing:
             throw CommandFailure(
                 .tryAgain,
-                "no press was received within \(timeout) s. If you pressed the button, this server does not report presses")
+                "the agent received no press within \(timeout) s. If you pressed the button, this server does not report presses")
         }
     }
 

@@ -14,7 +14,7 @@ extension LaunchKind {
         case .continuedProcessing: return "processing that you started, \(name)"
         case .urlSession: return "results of \(name)"
         case .notificationResponse: return "button pressed on \(name)"
-        case .significantTimeChange: return "change of day or clock: \(name)"
+        case .significantTimeChange: return "change of the date or the clock: \(name)"
         }
     }
 }

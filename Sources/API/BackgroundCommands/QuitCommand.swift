@@ -51,7 +51,8 @@ public struct QuitCommand: BackgroundCommand {
         }
         AutostartEntry(directories: runtime.directories).remove()
         report(requests, transfers)
-        if notices.count > 0 { Output.line("Withdrew \(notices.count) notification\(notices.count == 1 ? "" : "s").") }
+        let noun = notices.count == 1 ? "notification" : "notifications"
+        if notices.count > 0 { Output.line("Withdrew \(notices.count) \(noun).") }
         // These notifications were never shown and will not be shown any more, so the command lists them.
         for words in notices.unseen { Output.line("  Never shown: \(words)") }
         guard let question else { return Output.line("No agent was running.") }

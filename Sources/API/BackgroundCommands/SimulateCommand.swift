@@ -15,7 +15,8 @@ public struct SimulateCommand: BackgroundCommand {
         case expire
     }
 
-    @Argument(help: "The word launch (launches the app for a request) or expire (ends the time of a launch).") var action: Action
+    @Argument(help: "What to do: launch (launches the app for a request) or expire (ends the time of a launch).")
+    var action: Action
     @Argument(help: "The identifier of the request. The command `why` lists the identifiers.", completion: .requests)
     var identifier: String
     @Flag(help: "Wait until the launch has ended. The exit code is 75 if the launch did not complete.") var wait = false

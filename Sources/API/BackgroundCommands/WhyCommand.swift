@@ -159,7 +159,7 @@ public struct WhyCommand: BackgroundCommand {
             } else if kind == .urlSession, let served, !attached.contains(identifier) {
                 condition = Condition(
                     name: .turn, met: false, since: OrNull(oldest), until: OrNull(nil),
-                    detail: "waiting for the end of the launch for \(served.session)")
+                    detail: "the results wait until the launch for \(served.session) has ended")
             } else {
                 return nil
             }

@@ -170,7 +170,7 @@ struct ResumableUpload: UploadProtocol {
             else { return stepDown(head) }
             limits.readLimits(head)
             if let most = limits.maximumSize, plan.order.byteCount > most {
-                return .fail(head, -1103, "The file is too large for the server. The limit is \(most) bytes.")
+                return .fail(head, -1103, "The file is too large for the server. The limit of the server is \(most) bytes.")
             }
             // An earlier 104 response may have contained the address of the place.
             if place.address != made { place.made(at: made) }

@@ -163,7 +163,7 @@ struct TusUpload: UploadProtocol {
                 return .fail(head, -1011, "The server supports tus \(ServerText.line(versions)), not 1.0.0.")
             }
             if let most = head["Tus-Max-Size"].flatMap({ Int64($0) }), most > 0, plan.order.byteCount > most {
-                return .fail(head, -1103, "The file is too large for the server. The limit is \(most) bytes.")
+                return .fail(head, -1103, "The file is too large for the server. The limit of the server is \(most) bytes.")
             }
             let extensions = Self.list(head["Tus-Extension"] ?? "")
             canTerminate = extensions.contains("termination")

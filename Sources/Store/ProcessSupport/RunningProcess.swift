@@ -15,7 +15,7 @@ package struct RunningProcess: CustomStringConvertible {
     /// A text such as "process 123 (stormy)". For a stopped process, the text also contains the command that continues the
     /// process.
     package var description: String {
-        "process \(pid) (\(name))" + (isStopped ? ", which is stopped (kill -CONT \(pid) continues it)" : "")
+        "process \(pid) (\(name))" + (isStopped ? ", which is stopped (kill -CONT \(pid) continues the process)" : "")
     }
 
     package init(_ pid: Int32) {

@@ -52,7 +52,8 @@ package struct PhotoReconciliation {
             }
             sentences += failed
             for path in away {
-                sentences.append("\(path): not sent yet, because the file cannot be read now. Connect the drive of the file")
+                sentences.append(
+                    "\(path): not sent yet, because the file cannot be read now. Connect the drive that contains the file")
             }
             for path in replaced {
                 sentences.append(

@@ -27,7 +27,8 @@ struct Destinations {
         guard let (chosen, destination) = configuration.upload.destination(named: name) else {
             let names = configuration.upload.destinations.keys.sorted()
             if let name {
-                let others = names.isEmpty ? "" : ": only \(names.joined(separator: " and "))"
+                let list = names.joined(separator: " and ")
+                let others = names.isEmpty ? "" : ". Only \(list) can be used"
                 throw CommandFailure(.badConfiguration, "\(path): no [upload.destinations.\(name)] is configured\(others)")
             }
             guard names.isEmpty else {

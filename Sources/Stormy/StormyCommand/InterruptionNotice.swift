@@ -52,12 +52,13 @@ struct InterruptionNotice {
     static func sentence(_ transfers: [Int64]) -> String? {
         switch transfers.count {
         case 0: nil
-        case 1: "Transfer \(transfers[0]) continues in the background. To stop it: stormy transfers cancel \(transfers[0])"
+        case 1:
+            "Transfer \(transfers[0]) continues in the background. To stop the transfer: stormy transfers cancel \(transfers[0])"
         case ...longestList:
-            "\(transfers.count) transfers continue in the background. To stop them: stormy transfers cancel "
+            "\(transfers.count) transfers continue in the background. To stop the transfers: stormy transfers cancel "
                 + transfers.map(String.init).joined(separator: " ")
         default:
-            "\(transfers.count) transfers continue in the background. To list them: stormy transfers. "
+            "\(transfers.count) transfers continue in the background. To list the transfers: stormy transfers. "
                 + "To stop a transfer: stormy transfers cancel ID"
         }
     }

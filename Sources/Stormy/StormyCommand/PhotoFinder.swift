@@ -92,7 +92,7 @@ struct PhotoFinder {
         }
         var information = stat()
         if !isThere, Self.looksLikeRange(path), lstat(path, &information) != 0, errno == ENOENT {
-            let advice = "only * and ? have a special meaning in a pattern; [ and ] do not"
+            let advice = "only * and ? have a special meaning in a pattern; [ and ] have no special meaning"
             return [.problem(CommandFailure(.notFound, "\(PathName.absolute(path)): no such file (\(advice))"))]
         }
         return [.file(PhotoFile(path: path, isKnownPhotoOnly: false))]

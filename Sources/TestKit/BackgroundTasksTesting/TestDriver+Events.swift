@@ -80,7 +80,7 @@ extension TestDriver {
         let launch = try running(identifier)
         guard machine.processes.process(of: launch.id) != nil else {
             throw Refused(
-                answer: "\(launch.identifier) runs in the process that requested it, which is the process of the test here")
+                answer: "\(launch.identifier) runs in the process that requested the work. In a test, this process is the test")
         }
         machine.processes.kill(launch.id, by: .signalled(SIGKILL))
         return try await finish(launch, within: .seconds(1))

@@ -31,7 +31,7 @@ final class GreetingHandler: ChannelInboundHandler {
         guard !hasAnswered else { return }
         hasAnswered = true
         switch greeting {
-        case .http, .https: preconditionFailure("HTTP needs no greeting")
+        case .http, .https: preconditionFailure("an HTTP or HTTPS connection has no greeting")
         case .alert(let description): answer([21, 3, 3, 0, 2, 2, description], context)
         case .garbage: answer(Array("220 this is another service\r\n".utf8), context)
         case .hangUp: context.close(promise: nil)

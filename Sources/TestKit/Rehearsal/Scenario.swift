@@ -251,7 +251,7 @@ extension Scenario {
         Scenario(
             .handedOver, "another check",
             promise:
-                "The next check waits for the running download. The result is also delivered to a launch, and the storm is shown once.",
+                "The next check waits for the running download. The agent also delivers the result to a launch, and the storm is shown once.",
             expects: "check expired, check completed, delivery completed; \(once)"
         ) {
             try $0.verb("simulate", "launch", "StormyNoon")

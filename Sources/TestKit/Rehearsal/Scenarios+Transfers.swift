@@ -64,7 +64,7 @@ extension Scenario {
             }
         ) { $0.dropConnections() },
         Scenario(
-            .download, "the rest has another offset",
+            .download, "the rest of the file has another offset",
             promise: "The agent refuses a range that it did not request, and the download starts over.",
             expects: "\(complete); the agent then requested the rest, then the complete file",
             begin: {

@@ -67,8 +67,8 @@ public enum WaitFailure: Error, Sendable, Equatable, CustomStringConvertible {
     /// The reason and the log.
     public var description: String {
         switch self {
-        case .timedOut(let summary): "timed out waiting; the server saw: \(summary)"
-        case .serverStopped(let summary): "the server stopped; the server saw: \(summary)"
+        case .timedOut(let summary): "the wait timed out; events on the server: \(summary)"
+        case .serverStopped(let summary): "the server stopped; events on the server: \(summary)"
         }
     }
 }

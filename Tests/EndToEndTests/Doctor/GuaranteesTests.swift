@@ -51,7 +51,7 @@ extension EndToEnd.Doctor {
         let lines = try home.stormy("doctor", "--all").output.split(separator: "\n")
         let start = try #require(lines.firstIndex(of: "Capabilities of this desktop:"))
         #expect(lines[(start + 1)...].count == 8, "no line helps here: \(lines)")
-        #expect(lines.contains { $0.hasPrefix("~ continues after a force quit: from the next login on. ") }, "\(lines)")
+        #expect(lines.contains { $0.hasPrefix("~ work continues after a force quit: yes, from the next login on. ") }, "\(lines)")
         let wakes =
             mayWake
             ? "? wakes the machine from sleep: not known yet. No request" : "- wakes the machine from sleep: no. This system"

@@ -37,9 +37,9 @@ package struct GuaranteesReport: Encodable {
 
     private static func title(_ name: BackgroundGuarantees.Guarantee.Name) -> String {
         switch name {
-        case .survivesLogout: "continues after a logout"
-        case .survivesReboot: "continues after a reboot"
-        case .survivesForceQuit: "continues after a force quit"
+        case .survivesLogout: "work continues after a logout"
+        case .survivesReboot: "work continues after a reboot"
+        case .survivesForceQuit: "work continues after a force quit"
         case .wakesSystem: "wakes the machine from sleep"
         case .networkIsKnown: "detects whether there is a network"
         case .meteredIsKnown: "detects whether the network is metered"
@@ -51,7 +51,7 @@ package struct GuaranteesReport: Encodable {
     private static func words(_ verdict: BackgroundGuarantees.Guarantee.Verdict) -> (mark: String, words: String) {
         switch verdict {
         case .kept: ("✓", "yes")
-        case .keptFromNextLogin: ("~", "from the next login on")
+        case .keptFromNextLogin: ("~", "yes, from the next login on")
         case .notKept: ("-", "no")
         case .unknown: ("?", "not known yet")
         }

@@ -27,11 +27,11 @@ struct WakeExamination {
         guard let books = app.books else { return [] }
         let asking = books.requests.filter(\.wakesSystem).map(\.identifier)
         guard !asking.isEmpty else { return [] }
-        let rows = examination.troubles(
-            books.alarm, machine, "\(asking.joined(separator: ", ")) runs late if the machine sleeps: ")
+        let names = asking.joined(separator: ", ")
+        let rows = examination.troubles(books.alarm, machine, "\(names) runs late if the machine sleeps: ")
         guard rows.isEmpty else { return rows }
         let alarm = books.alarm?.alarm.map { "The machine is woken at \(Output.moment($0))." }
-        return [DoctorFinding(check, .ok, alarm ?? "The machine is woken for \(asking.joined(separator: ", ")).")]
+        return [DoctorFinding(check, .ok, alarm ?? "The machine is woken for \(names).")]
     }
 
     private func troubles(_ alarm: AlarmReport?, _ machine: MachineState?, _ what: String) -> [DoctorFinding] {

@@ -362,7 +362,7 @@ public enum BackgroundTransfers {
 extension BackgroundTransfers.Action {
     fileprivate func event(now: Date) -> TransferLife.Event {
         switch self {
-        case .cancel: .cancelled(message: "Cancelled by the user.", now: now)
+        case .cancel: .cancelled(message: "The user cancelled the transfer.", now: now)
         case .pause: .paused
         case .resume: .resumed(now: now)
         case .retry: .retried(now: now)

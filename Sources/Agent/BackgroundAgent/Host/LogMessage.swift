@@ -58,7 +58,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
         case .agentStoppedInTrouble: "the agent stopped because of an error, and the next agent continues the work"
         case .agentStartsAfresh: "the agent starts with an empty ledger"
         case .ledgerNotSaved: "a file of the ledger was removed, and its contents are lost"
-        case .agentMakesWay: "the agent exits, because another program replaced its program"
+        case .agentMakesWay: "the agent exits, because another program replaced the agent's program"
         case .agentMadeWay: "the agent exited, because a newer version took over the ledger"
         case .ledgerIsNewer: "a newer version took over the ledger, so the agent exits when the running work has ended"
         case .ledgerTroubled: "the ledger cannot be used, and the agent tries again until the ledger can be used"

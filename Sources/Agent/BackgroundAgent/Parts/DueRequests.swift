@@ -59,7 +59,7 @@ enum DueRequests {
             return "error: no request named \(identifier) is pending"
         }
         guard request.kind != .continuedProcessing else {
-            return "error: \(identifier) runs in the process that requested it, when fewer tasks are running"
+            return "error: \(identifier) runs in the process that requested the work, as soon as fewer tasks are running"
         }
         guard try launch(request, simulated: true, &pass) else { return "error: \(identifier) is running already" }
         return "launched \(identifier)"

@@ -103,7 +103,7 @@ struct ReportVerb: AsyncParsableCommand {
                 ? "over"
                 : isHidden
                     ? "expected, but do not disturb hides the notification"
-                    : life.isShown ? "expected, shown" : "expected, not shown yet"
+                    : life.isShown ? "expected, and the notification is shown" : "expected, but the notification is not shown yet"
         return ReportPage.Storm(
             place: place?.name ?? "a place that was removed",
             time: StormText.span(

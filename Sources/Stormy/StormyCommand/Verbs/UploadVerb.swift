@@ -257,7 +257,7 @@ struct UploadVerb: AsyncParsableCommand {
             if !troubles.isEmpty {
                 try await ActionNotification.show("Photo not queued", sentences: troubles)
             } else if queued == 0, !knownBefore.isEmpty {
-                try await ActionNotification.show("Already uploaded or queued", sentences: knownBefore)
+                try await ActionNotification.show("Photos are already uploaded or queued", sentences: knownBefore)
             }
         }
     }
