@@ -72,6 +72,7 @@ struct CommonResponse {
 
     static let everyPage =
         "The server sends a page for every address, perhaps the login page of this network. The file was probably not uploaded."
+    static let noFolderMade = "The folder does not exist on the server and cannot be created."
     static let logIn = "This network requires a login first."
     static let page = "The server sent a page instead of the file, perhaps because the server requires a login."
 

@@ -152,8 +152,8 @@ extension FolderUpload {
             return .continue
         case 404, 409:
             guard plan.order.method == .webdav, !foldersMade, let levels = address?.segments.count, levels > 0 else {
-                let words = "The folder does not exist on the server"
-                return .fail(head, -1100, foldersMade ? "\(words) and cannot be created." : "\(words).")
+                let words = foldersMade ? CommonResponse.noFolderMade : "The folder does not exist on the server."
+                return .fail(head, -1100, words)
             }
             state = .makingFolder(index, level: levels, goingDown: false)
             return .continue
@@ -191,7 +191,7 @@ extension FolderUpload {
         case 404, 409:
             guard !goingDown, level > 1 else {
                 guard why == .beforeLarge else {
-                    return .fail(head, -1100, "The folder does not exist on the server and cannot be created.")
+                    return .fail(head, -1100, CommonResponse.noFolderMade)
                 }
                 // The following PUT shows whether the folder exists.
                 state = .sendingBody(index, foldersMade: false)

@@ -155,7 +155,7 @@ extension NextcloudUpload {
             return .continue
         case 404, 409:
             guard !goingDown, let files = filesLevel, level > files + 3 else {
-                return .fail(head, -1100, "The folder does not exist on the server and cannot be created.")
+                return .fail(head, -1100, CommonResponse.noFolderMade)
             }
             state = .makingFolder(index, level: level - 1, goingDown: false)
             return .continue
@@ -221,7 +221,7 @@ extension NextcloudUpload {
             return .continue
         case 409:
             guard let folderLevel else {
-                return .fail(head, -1100, "The folder does not exist on the server and cannot be created.")
+                return .fail(head, -1100, CommonResponse.noFolderMade)
             }
             state = .makingFolder(index, level: folderLevel, goingDown: false)
             return .continue

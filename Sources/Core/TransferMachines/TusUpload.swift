@@ -160,7 +160,8 @@ struct TusUpload: UploadProtocol {
         switch head.status {
         case 200..<300:
             if let versions = head["Tus-Version"], !Self.list(versions).contains("1.0.0") {
-                return .fail(head, -1011, "The server supports tus \(ServerText.line(versions)), not 1.0.0.")
+                let known = ServerText.line(versions)
+                return .fail(head, -1011, "The server supports the tus versions \(known), but not version 1.0.0.")
             }
             if let most = head["Tus-Max-Size"].flatMap({ Int64($0) }), most > 0, plan.order.byteCount > most {
                 return .fail(head, -1103, "The file is too large for the server. The limit of the server is \(most) bytes.")

@@ -114,8 +114,9 @@ struct UploadAdvice: Sendable {
         switch (status, code) {
         case (407, _): return "Write the user name and password into the address of the proxy (https_proxy)."
         case (401, _), (_, -1013):
-            let verb = opener == .nothing ? "Write" : "Correct"
-            return "\(verb) \(opener.settings) in \(server.settings), then retry the upload."
+            return opener == .nothing
+                ? "Write \(opener.settings) in \(server.settings), then retry the upload."
+                : "Correct \(opener.settings) in \(server.settings), then retry the upload."
         case (403, _):
             return isPresigned
                 ? "The address may have expired. Write a new address as url in \(server.settings)."

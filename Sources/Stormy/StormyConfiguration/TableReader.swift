@@ -71,7 +71,8 @@ struct TableReader {
         }
         guard number.isFinite, positive ? number > 0 : number >= 0, number <= limit else {
             let top = String(format: "%.0f", limit)
-            throw invalid(key, shown, positive ? "write a number over 0, at most \(top)" : "write a number from 0 to \(top)")
+            let positiveWords = "write a number that is greater than 0 and at most \(top)"
+            throw invalid(key, shown, positive ? positiveWords : "write a number from 0 to \(top)")
         }
         target = number
     }

@@ -221,7 +221,7 @@ package final class SimulatedHost {
             }
         }
         if agent != nil, !life.isAlive {
-            log("the agent dies at a commit")
+            log("the agent is killed at a commit")
             discardAgent()
         }
     }
@@ -342,7 +342,7 @@ package final class SimulatedHost {
 
     /// Restores the ledger from a backup. All processes die first.
     package func restore(_ backup: Ledger.Backup) throws {
-        log("the ledger comes from a backup")
+        log("the ledger is restored from a backup")
         killEverything()
         try ledger.restore(backup)
     }

@@ -335,10 +335,10 @@ public struct NothingIsLaunched: Error, CustomStringConvertible {
             return "\(request.id) (\(request.kind.rawValue), \(request.failures) failures\(date))"
         }
         let state =
-            "network \(conditions.isNetworkAvailable ? "available" : "not available"), "
-            + "external power \(conditions.isOnExternalPower ? "connected" : "not connected")"
+            (conditions.isNetworkAvailable ? "network available, " : "network not available, ")
+            + (conditions.isOnExternalPower ? "external power connected" : "external power not connected")
         let isFar = waiting.contains { $0.earliestBegin.map { $0 > now } ?? false }
-        let hint = isFar ? " (code that calls Date() for it needs TestDriver.run with `dates: .realClock`)" : ""
+        let hint = isFar ? " (if the app reads the time with Date(), call TestDriver.run with `dates: .realClock`)" : ""
         return "no launch begins: " + (names.isEmpty ? "no request waits" : names.joined(separator: ", ")) + "; " + state
             + "; the clock shows \(now.formatted(.iso8601))" + hint
     }

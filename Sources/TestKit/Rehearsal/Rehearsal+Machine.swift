@@ -12,7 +12,7 @@ extension Rehearsal {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = TimeZone(identifier: Self.zone) ?? .gmt
         guard let time = calendar.date(bySettingHour: hour, minute: 0, second: 0, of: Date()) else {
-            throw Stuck(description: "today has no \(hour) o'clock")
+            throw Stuck(description: "the time \(hour):00 does not exist today")
         }
         try control.set { ($0.zone, $0.clockOffset) = (Self.zone, time.timeIntervalSinceNow) }
     }

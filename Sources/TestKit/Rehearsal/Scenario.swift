@@ -194,7 +194,7 @@ extension Scenario {
             $0.dropConnections()
         },
         Scenario(
-            .check, "server not reachable",
+            .check, "the server is not reachable",
             promise: "The check waits for the server and receives the response when the server is back.",
             expects: "check completed; \(once)"
         ) {
@@ -251,7 +251,7 @@ extension Scenario {
         Scenario(
             .handedOver, "another check",
             promise:
-                "The next check waits for the running download. The agent also delivers the result to a launch, and the storm is shown once.",
+                "The next check waits for the running download. The agent also delivers the result to a launch. The storm is shown once.",
             expects: "check expired, check completed, delivery completed; \(once)"
         ) {
             try $0.verb("simulate", "launch", "StormyNoon")

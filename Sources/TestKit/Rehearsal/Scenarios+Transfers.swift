@@ -33,12 +33,13 @@ extension Scenario {
             expects: "\(complete); the agent then requested the rest"
         ) { $0.dropConnections() },
         Scenario(
-            .download, "server not reachable",
+            .download, "the server is not reachable",
             promise: "The download waits for the server and continues after the bytes that are stored durably.",
             expects: "\(complete); the agent requested the rest from the new server"
         ) { try $0.replaceServer($0.serveWholeFile) },
         Scenario(
-            .download, "server changed the file", promise: "The download starts over, because two versions must not be mixed.",
+            .download, "the server changed the file",
+            promise: "The download starts over, because two versions must not be mixed.",
             expects: "\(changed); the agent then requested the rest",
             begin: {
                 $0.serveFile(changes: true)
@@ -46,7 +47,7 @@ extension Scenario {
             }
         ) { $0.dropConnections() },
         Scenario(
-            .download, "server changed the file and kept its ETag",
+            .download, "the server changed the file and kept its ETag",
             promise: "The agent refuses a 206 response with another version of the file, and the download starts over.",
             expects: "\(changed); the agent then requested the rest, then the complete file",
             begin: {
@@ -135,7 +136,8 @@ extension Scenario {
             expects: sentTwice
         ) { $0.dropConnections() },
         Scenario(
-            .upload, "server not reachable", promise: "The upload waits for the server. The server has one copy of the photo.",
+            .upload, "the server is not reachable",
+            promise: "The upload waits for the server. The server has one copy of the photo.",
             expects: sentTwice
         ) { try $0.replaceServer { _ in } },
         Scenario(
@@ -182,7 +184,7 @@ extension Scenario {
             $0.dropConnections()
         },
         Scenario(
-            .upload, "server refuses the credentials",
+            .upload, "the server refuses the credentials",
             promise: "The upload fails with the reason. The photo and the queued copy are kept for a retry.",
             expects: "upload failed; no file is on the server; the photo was not sent; the error names the password; "
                 + "the photo and its copy are kept",

@@ -11,7 +11,7 @@ struct CheckVerb: AsyncParsableCommand {
         discussion: "Example:\n  stormy check Sydney --exit-code; [ $? -eq 10 ] && echo storm")
 
     @Argument(help: "The name of one place. Default: all places.", completion: .places) var name: String?
-    @Flag(help: "Fetch a new forecast, and fail if that is not possible.") var fresh = false
+    @Flag(help: "Fetch a new forecast, and fail if no new forecast is available.") var fresh = false
     @Flag(help: "Use the stored forecast only.") var offline = false
     @Flag(help: "Show a desktop notification for a storm that was not shown yet.") var notify = false
     @Flag(help: "Show the result in a desktop notification, even if no storm is expected.") var tell = false
