@@ -25,7 +25,7 @@ extension Scenario {
             try $0.waitForCheck()
         },
         Scenario(
-            .scheduled, "suspended over noon, and no network after the sleep",
+            .scheduled, "suspended over noon, then without a network",
             promise: "The check waits for the network, and then runs.",
             expects: nextTomorrow
         ) {

@@ -241,7 +241,7 @@ extension Scenario {
             begin: { try $0.beginUpload(behind: "first.jpg", ending: .notFound) }
         ) { _ in },
         Scenario(
-            .upload, "uploaded again before the app received the result",
+            .upload, "uploaded again before the app has the result",
             promise: "An ended upload stays in the list until its result is delivered, so the photo is not sent again.",
             expects: sentTwice
         ) {
