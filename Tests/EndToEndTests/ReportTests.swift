@@ -33,7 +33,7 @@ extension EndToEnd {
             #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
             for part in [
                 "Because: thunderstorm (WMO 95) with rain of 2.4 mm per hour", "daily check (StormyNoon): completed: manual",
-                "expected, shown",
+                "expected, and the notification is shown",
                 "a&lt;b&gt;.jpg", "verified by answer", "<svg", "Next check ",
                 "&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;Co&quot;",
                 "Forecasts and warnings: Open-Meteo.", "✓ well",
@@ -110,7 +110,7 @@ extension EndToEnd {
             let pid = try #require(Int32(said[0]))
             defer { kill(pid, SIGKILL) }
             let page = String(said[1]).trimmingCharacters(in: .whitespacesAndNewlines)
-            #expect(try String(contentsOfFile: page, encoding: .utf8).contains("expected, shown"))
+            #expect(try String(contentsOfFile: page, encoding: .utf8).contains("expected, and the notification is shown"))
             endAgent(home)
             #expect(kill(pid, 0) == 0, "the browser went with the agent")
             #expect(desktop.titles.count == 1)
