@@ -117,7 +117,7 @@ import Testing
         #expect(mutations.count >= 18)
         for mutation in mutations {
             let count = try text(mutation.file).components(separatedBy: mutation.find).count - 1
-            #expect(count == 1, "\(mutation.name): its text stands \(count) times in \(mutation.file)")
+            #expect(count == 1, "\(mutation.name): the text of the mutation occurs \(count) times in \(mutation.file)")
         }
     }
 

@@ -36,7 +36,7 @@ import Testing
         let again = try bench.onlyLive()
         #expect(try bench.launch(again).generation == 1)
         try bench.end(again, .completed)
-        #expect(try bench.request("p") == nil, "it had its say")
+        #expect(try bench.request("p") == nil, "the request is removed, because its launch completed")
     }
 
     /// The handler has submitted the next request, or has deleted the request. In both cases the agent does not restore the old
@@ -64,7 +64,7 @@ import Testing
         try bench.turn()
         let id = try bench.onlyLive()
         try change { $0.isNetworkAvailable = false }
-        #expect(bench.launcher.warned.isEmpty, "it did not ask for a network")
+        #expect(bench.launcher.warned.isEmpty, "the launch does not require a network")
         try change { $0.isOnExternalPower = false }
         #expect(bench.launcher.warned == [id])
         try bench.pass(5)

@@ -36,7 +36,7 @@ import Testing
         try bench.begin("a.export.1", host: host)
         let launch = try running()
         #expect(launch.host == host)
-        #expect(bench.launcher.started.isEmpty, "no process is started for it")
+        #expect(bench.launcher.started.isEmpty, "the agent starts no process for continued processing")
         #expect(bench.watched == [host])
         #expect(try bench.request("a.export.1") == nil, "consumed")
         #expect(notices.map(\.notice.title) == ["Export"])
@@ -79,7 +79,7 @@ import Testing
         try bench.pass(10)
         #expect(notices.count == 2)
         try bench.hear(.presenter(.serverAppeared))
-        #expect(notices.count == 3, "nobody had shown it")
+        #expect(notices.count == 3, "the new server had not shown the notification")
     }
 
     @Test func `a notification that is presented after the end of its launch is withdrawn`() throws {
@@ -97,7 +97,7 @@ import Testing
             .presenter(
                 .activated(identifier: "continued-processing-\(id)", serverID: 9, action: "cancel", activationToken: nil)))
         #expect(try bench.launch(id).stopReason == .cancelled)
-        #expect(bench.launcher.warned.isEmpty, "a process that a person started is not signalled")
+        #expect(bench.launcher.warned.isEmpty, "a process that the user started receives no signal")
         try finish(id, .expired)
         #expect(try bench.launch(id).outcome == .expired)
         #expect(try bench.launch(id).detail == "the user pressed Cancel")
@@ -214,7 +214,7 @@ import Testing
         try progress(50, id)
         try bench.pass(10)
         #expect(notices.count == 1)
-        #expect(try running().stopReason == nil, "closing is not cancelling")
+        #expect(try running().stopReason == nil, "a closed notification does not cancel the work")
     }
 }
 

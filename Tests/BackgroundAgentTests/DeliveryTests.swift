@@ -289,7 +289,7 @@ import TransferMachines
         let first = try bench.onlyLive()
         try bench.pass(1)
         try bench.answer(ids[1])
-        #expect(try bench.live().count == 1, "the live launch may take it itself")
+        #expect(try bench.live().count == 1, "the running launch may receive the event itself")
         try bench.pass(1)
         try bench.end(first, .completed)
         #expect(bench.launcher.started.count == 2, "it did not")
@@ -304,7 +304,7 @@ import TransferMachines
         try bench.pass(60)
         #expect(bench.launcher.started.isEmpty)
         try bench.hear(.processEnded(process))
-        #expect(bench.launcher.started.count == 1, "it died before it took them")
+        #expect(bench.launcher.started.count == 1, "the process ended before it received the events")
     }
 
     /// Lets a delivery fail, and sets the clock back by a day.

@@ -74,7 +74,7 @@ import Testing
     @Test func `a notification in quiet hours is shown at their end`() throws {
         try bench.settings { $0.quietHours = "09:00-11:00" }
         try add()
-        #expect(bench.presenter.shown.isEmpty, "it is 10:00 in Berlin")
+        #expect(bench.presenter.shown.isEmpty, "the time in Berlin is 10:00, which is in the quiet hours")
         try bench.pass(3_600)
         #expect(bench.presenter.shown.count == 1)
     }
@@ -93,7 +93,7 @@ import Testing
         #expect(try record().state == .pending)
         #expect(try record().trouble?.contains("no notification server") == true)
         try bench.pass(3_600)
-        #expect(bench.presenter.shown.count == 1, "not tried again before something changes")
+        #expect(bench.presenter.shown.count == 1, "the agent does not try again before the desktop changes")
         try bench.hear(.presenter(.serverAppeared))
         #expect(bench.presenter.shown.count == 2)
         try presented()
@@ -168,7 +168,7 @@ import Testing
         try bench.pass(2)
         #expect(bench.presenter.asked == 1)
         try bench.pass(61)
-        #expect(bench.presenter.asked == 2, "it is frozen, or was")
+        #expect(bench.presenter.asked == 2, "the agent tries again, because the server may respond again")
         #expect(bench.presenter.shown.count == 1)
         try bench.hear(.presenter(.serverAnswers))
         try bench.pass(29)
@@ -191,7 +191,7 @@ import Testing
         // The agent has not yet received the name of the other server.
         try add("Storm, later")
         #expect(bench.presenter.shown.last?.replacing == 7)
-        #expect(bench.presenter.shown.last?.server == "one", "the other ignores the number")
+        #expect(bench.presenter.shown.last?.server == "one", "another server ignores the number")
         try bench.hear(.presenter(.serverIs("two")))
         try presented(1)
         #expect(try record().serverID == 1)
@@ -391,7 +391,9 @@ import Testing
         #expect(!bench.host.hasFinished)
         try presented(7)
         #expect(bench.presenter.withdrawn == ["n 7"])
-        #expect(!bench.host.hasFinished, "or the next agent had to take it off")
+        #expect(
+            !bench.host.hasFinished,
+            "the agent does not exit, because otherwise the next agent would have to remove the notification")
         try bench.hear(.presenter(.withdrawn(identifier: "n", serverID: 7)))
         #expect(bench.host.hasFinished)
     }
@@ -455,7 +457,7 @@ import Testing
         try presented(7)
         try bench.startAgent()
         #expect(bench.presenter.adoptedNotifications == ["n 7"])
-        #expect(bench.presenter.shown.isEmpty, "it stands there: nothing is shown twice")
+        #expect(bench.presenter.shown.isEmpty, "the notification is on the screen, so the agent does not show it again")
         try bench.hear(.presenter(.serverIs("one")), .presenter(.unheard(identifier: "n", serverID: 7)))
         #expect(bench.presenter.shown.count == 1)
         #expect(bench.presenter.shown.last?.replacing == 7)
@@ -473,7 +475,7 @@ import Testing
         worse.title = "Storm, later"
         #expect(try bench.ledger.write { try $0.changeNotification("n", worse) })
         try bench.turn()
-        #expect(bench.presenter.shown.count == 1, "one call at a time")
+        #expect(bench.presenter.shown.count == 1, "the agent waits for the response to the first call")
         try presented(7)
         #expect(bench.presenter.shown.map(\.notice.title) == ["Storm", "Storm, later"])
         #expect(bench.presenter.shown.last?.replacing == 7 && bench.presenter.shown.last?.notice.isQuiet == true)

@@ -49,7 +49,7 @@ import TransferMachines
         bytes.recordWritten(to: 5)
         bytes.recordHashed(to: 3, Self.digests("sun"))
         bytes.rehash(for: [])
-        #expect(bytes.nextTurn == 0..<3, "up to the place of the first reading")
+        #expect(bytes.nextTurn == 0..<3, "the next bytes end where the first reading ended")
         bytes.recordHashed(to: 3, Self.digests(isSame ? "sun" : "fog"))
         #expect(bytes.isRefuted != isSame)
         #expect(bytes.nextTurn == 3..<5)

@@ -83,7 +83,7 @@ import TransferMachines
 
     @Test func `a small file with the uploaded bytes completes the upload`() throws {
         let id = try lostPut(photo(200_000))
-        #expect(try bench.attempt(id).request.maximumBodyBytes == nil, "the sink ends the body")
+        #expect(try bench.attempt(id).request.maximumBodyBytes == nil, "the sink ends the body, so the request has no limit")
         try send(photo(200_000), to: id)
         #expect(try proof(id) == .digest)
     }

@@ -63,7 +63,7 @@ import TransferMachines
         #expect(attempt.sink.receive(head: ResponseHead(status: 200, headers: headers, url: "")))
         #expect(Array("sunny".utf8).withUnsafeBytes { attempt.sink.write($0) })
         guard case .attemptMoved(let synced)? = bench.posted.next() else {
-            Issue.record("nothing was made durable")
+            Issue.record("no bytes were made durable")
             return
         }
         #expect(synced == attempt.id)

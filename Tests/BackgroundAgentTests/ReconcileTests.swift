@@ -211,7 +211,7 @@ import TransferMachines
         try bench.turn()
         #expect(bench.presenter.shown.count == 1)
         try bench.startAgent()
-        #expect(bench.presenter.shown.count == 1, "the new agent's presenter, once")
+        #expect(bench.presenter.shown.count == 1, "the presenter of the new agent shows the notification once")
         try bench.hear(.presenter(.presented(identifier: "n", serverID: 9)))
         try bench.startAgent()
         #expect(bench.presenter.shown.isEmpty, "a notification on the screen is not shown again")

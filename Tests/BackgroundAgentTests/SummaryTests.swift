@@ -88,7 +88,7 @@ import Testing
         #expect(loud == ["10 notifications of App"])
         #expect(shown.first { $0.title == "10 notifications of App" }?.soundName == nil)
         #expect(bench.presenter.withdrawn == ["\(summary) \(number)"])
-        #expect(try bench.ledger.read { try $0.liveLaunches() }.isEmpty, "it is no app's")
+        #expect(try bench.ledger.read { try $0.liveLaunches() }.isEmpty, "a summary launches no app")
     }
 
     @Test func `closing a summary closes its notifications`() throws {
@@ -130,7 +130,7 @@ import Testing
         try bench.settings { $0.quietHours = "09:00-11:00" }
         try add(3)
         try add(1, from: 4, level: 3)
-        #expect(bench.presenter.shown.map(\.notice.title) == ["No. 4"], "the worst is told at once")
+        #expect(bench.presenter.shown.map(\.notice.title) == ["No. 4"], "the most severe notification is shown at once")
         try bench.pass(3_600)
         #expect(bench.presenter.shown.count == 2)
         #expect(last?.title == "During quiet hours: 3 notifications of App")
@@ -235,7 +235,9 @@ import Testing
         try bench.startAgent()
         #expect(bench.presenter.withdrawn == ["n1 100"])
         try bench.hear(.presenter(.serverAppeared))
-        #expect(bench.presenter.withdrawn == ["n1 100", "n1 100"], "it could not be asked")
+        #expect(
+            bench.presenter.withdrawn == ["n1 100", "n1 100"],
+            "the request is repeated, because the earlier server did not receive it")
         try bench.hear(.presenter(.withdrawn(identifier: "n1", serverID: 100)), .presenter(.serverAppeared))
         #expect(bench.presenter.withdrawn.count == 2)
         #expect(try record("n1").leavingID == nil)
@@ -248,7 +250,9 @@ import Testing
         #expect(try record("n1").state == .presenting)
         try bench.ledger.write { try $0.withdrawMatching(now: bench.now) { $0.identifier == "n1" } }
         try bench.startAgent()
-        #expect(bench.presenter.shown.count == 1 && last?.isQuiet == true, "a server that replaces by tag tells its number")
+        #expect(
+            bench.presenter.shown.count == 1 && last?.isQuiet == true,
+            "a server that replaces notifications by tag reports the number")
         try bench.hear(.presenter(.presented(identifier: "n1", serverID: 4)))
         #expect(bench.presenter.withdrawn == ["n1 4"])
         #expect(try record("n1").state == .withdrawn)

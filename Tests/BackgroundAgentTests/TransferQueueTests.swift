@@ -84,7 +84,7 @@ import TransferMachines
         try bench.hear(.conditions(bench.conditions.current))
         #expect(bench.transport.cancelled.map(\.transfer) == [id])
         #expect(try bench.transfer(id).state == .queued)
-        #expect(try bench.transfer(id).partial?.durableBytes == 5, "what arrived is kept")
+        #expect(try bench.transfer(id).partial?.durableBytes == 5, "the received bytes are kept")
         #expect(try bench.transfer(id).fruitlessAttempts == 0)
         bench.conditions.set { $0.isNetworkMetered = false }
         try bench.hear(.conditions(bench.conditions.current))
@@ -229,7 +229,8 @@ import TransferMachines
         let part = try #require(try bench.transfer(id).partFile(in: bench.ledger.directories.spool))
         #expect(part.deletingLastPathComponent().path == bench.folder.path && part.lastPathComponent.hasPrefix(".file.bin."))
         #expect(
-            try String(contentsOf: place(), encoding: .utf8) == "earlier", "what stood there stands until the new one is whole")
+            try String(contentsOf: place(), encoding: .utf8) == "earlier",
+            "the earlier file is kept until the new file is complete")
         let attempt = try bench.attempt(id)
         #expect(Array("ny".utf8).withUnsafeBytes { attempt.sink.write($0) })
         let head = ResponseHead(status: 200, headers: [], url: attempt.request.url)
@@ -256,7 +257,7 @@ import TransferMachines
         try forgetTheEnd(of: id)
         if !hasName { try FileManager.default.moveItem(at: place(), to: part) }
         try bench.startAgent()
-        #expect(bench.transport.started.isEmpty, "no byte is asked for again")
+        #expect(bench.transport.started.isEmpty, "no byte is requested again")
         #expect(try bench.transfer(id).state == .completed)
         #expect(try String(contentsOf: place(), encoding: .utf8) == "sunny")
     }
@@ -405,7 +406,7 @@ import TransferMachines
         let atOnce = bench.transport.started.count
         #expect((1...16).contains(atOnce))
         for attempt in bench.transport.started { try bench.fail(attempt.id.transfer, .couldNotConnect) }
-        #expect(bench.transport.started.count == atOnce, "nobody else goes for now")
+        #expect(bench.transport.started.count == atOnce, "no other transfer to this host starts for now")
         var failed = atOnce
         for _ in 0..<720 {
             try bench.pass(5)
@@ -419,7 +420,7 @@ import TransferMachines
         #expect(bench.transport.started.count > failed)
         let probe = try #require(bench.transport.started.last?.id.transfer)
         try bench.answer(probe)
-        #expect(bench.transport.started.count > failed + 3, "it answered: all go")
+        #expect(bench.transport.started.count > failed + 3, "the host responded, so the waiting transfers start")
     }
 
     /// The host responds. The host redirects one download to a mirror, and only this mirror is not reachable.
@@ -460,7 +461,7 @@ import TransferMachines
             }
             try bench.pass(5)
         }
-        #expect(bench.now.timeIntervalSince(began) < 5_000, "given up in time")
+        #expect(bench.now.timeIntervalSince(began) < 5_000, "the transfer fails at its time limit")
         #expect(attempts < 120, "\(attempts) attempts in an hour")
     }
 
@@ -526,7 +527,7 @@ import TransferMachines
         #expect(failed.resumeToken != nil && failed.keptUntil != nil)
         try bench.deliver()
         try bench.turn()
-        #expect(FileManager.default.fileExists(atPath: part.path), "told, and still there")
+        #expect(FileManager.default.fileExists(atPath: part.path), "the end was delivered, and the partial file still exists")
         try bench.change(id) { $0.keptUntil = bench.now }
         try bench.turn()
         #expect(!FileManager.default.fileExists(atPath: part.path))

@@ -28,7 +28,7 @@ import TransferMachines
         #expect(launch.identifier == "isStormy")
         try bench.deliver()
         try bench.end(bench.onlyLive(), .completed)
-        #expect(try bench.spooled(id) == nil, "the file of a delivered answer is collected")
+        #expect(try bench.spooled(id) == nil, "the file of a delivered response is removed")
         #expect(try bench.transfer(id).file == nil)
         #expect(bench.launcher.started.count == 1)
     }
@@ -154,7 +154,7 @@ import TransferMachines
         #expect(record.errorCode == URLError.Code.timedOut.rawValue)
         #expect(bench.now.timeIntervalSince(record.createdAt) >= 7_200)
         #expect(bench.now.timeIntervalSince(record.createdAt) < 7_400)
-        #expect(try bench.launch(bench.onlyLive()).kind == .urlSession, "failure is told too")
+        #expect(try bench.launch(bench.onlyLive()).kind == .urlSession, "the failure is also delivered to the app")
     }
 
     /// The agent's own commit does not wake the agent again. Therefore, if a transfer ends while transfers are planned, its end
@@ -454,7 +454,7 @@ import TransferMachines
         try bench.turn()
         try bench.answer(id, "", status: 201)
         #expect(try bench.transfer(id).state == .completed)
-        #expect(bench.transport.started.count == 1, "of the new agent")
+        #expect(bench.transport.started.count == 1, "the new agent sent one request")
     }
 
     /// A request that must not be repeated is completed, even if the app suspends its task.

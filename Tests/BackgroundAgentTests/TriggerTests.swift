@@ -86,7 +86,7 @@ import Testing
         #expect(showings == 2)
         try presented()
         try bench.pass(3_000)
-        #expect(showings == 3, "and the next comes in its own step")
+        #expect(showings == 3, "the repeated notification keeps its interval")
     }
 
     @Test func `a calendar trigger follows the time zone of the user`() throws {

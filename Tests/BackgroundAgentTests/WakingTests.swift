@@ -159,7 +159,7 @@ import Testing
         try sleepUntil(noon + 7_200)
         try bench.hear(.resumed)
         #expect(try bench.launch(launch).endedAt == nil)
-        #expect(try bench.launch(launch).stopReason == nil, "a sleep takes nothing of its budget")
+        #expect(try bench.launch(launch).stopReason == nil, "the time limit does not count the time in sleep")
         try bench.end(launch, .completed)
         try bench.pass(60)
         #expect(sleep.calls.filter { $0 == .suspend }.count == 1)
@@ -171,7 +171,7 @@ import Testing
         try bench.pass(600)
         #expect(clock.alarm == nil)
         #expect(try report?.obstacle == .lowBattery)
-        #expect(!bench.host.hasFinished, "it is to hear of a charger")
+        #expect(!bench.host.hasFinished, "the agent keeps running, because it must detect external power")
         sleep.machine.isOnBattery = false
         try bench.hear(.conditions(bench.conditions.current))
         #expect(clock.alarm != nil)

@@ -48,7 +48,7 @@ import Testing
         let fifo = test.folder.appendingPathComponent("end")
         #expect(mkfifo(fifo.path, 0o600) == 0)
         let pid = try start("read line < '\(fifo.path)'")
-        #expect(FileLock.isHeld(url), "we let go, the child did not")
+        #expect(FileLock.isHeld(url), "this process closed the lock, but the child still holds it")
         #expect(try Holder.acquire(url) == nil)
         end(fifo, pid)
         #expect(!FileLock.isHeld(url))
@@ -159,7 +159,7 @@ final class Holder {
         let presence = ProcessPresence(of: shifted, in: directories)
         withExtendedLifetime(presence) {
             #expect(shifted.isAlive(in: directories))
-            #expect(!later.isAlive(in: directories), "a reused number is not the process that had it")
+            #expect(!later.isAlive(in: directories), "a process with a reused number is another process")
         }
     }
 

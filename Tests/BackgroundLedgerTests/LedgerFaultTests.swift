@@ -38,7 +38,7 @@ import Testing
         guard case .passing(String(cString: strerror(EBADF))) = DatabaseTrouble(error, path: "/nowhere"),
             case .damaged = DatabaseTrouble(error, path: "/nowhere")
         else {
-            Issue.record("the reason is not that of the read")
+            Issue.record("the error has another reason than the failed read")
             return
         }
     }

@@ -104,7 +104,7 @@ import Testing
         }
         #expect(throws: StoreError.notADatabase(path: path)) { try Ledger(copyOf: test.directories) }
         guard case .missing = try Ledger.inspect(test.directories, { _ in }) else {
-            Issue.record("a pipe is no ledger")
+            Issue.record("a pipe is not a ledger")
             return
         }
     }
@@ -216,7 +216,7 @@ import Testing
             started.wait()
             for number in 1...200 { try transaction.setFact(.lastTaskIdentifier, number) }
         }
-        #expect(try other?.value() == 200, "what it reads inside its transaction is current")
+        #expect(try other?.value() == 200, "a read inside the transaction returns the current value")
     }
 
     @Test func `a reader does not wait for a writer`() throws {

@@ -61,7 +61,7 @@ import Testing
             told.handle(.handedOver)
             told.handle(.presented(serverID: 1, now: now))
             try transaction.save(told)
-            #expect(try !hold(transaction), "told already, though its delegate wanted no sound")
+            #expect(try !hold(transaction), "the notification was already shown, although without a sound")
             let later = NoticeSchedule(.interval(3_600, repeats: false), now: now, zone: .gmt)
             try transaction.addNotification("n", words, dueAt: nil, schedule: later, now: now)
             try transaction.applyPresentation("n", revision: 1, [], now: now, zone: .gmt)
@@ -112,7 +112,7 @@ import Testing
             #expect(try held(start + 120) != nil)
             try transaction.applyPresentation("n", revision: 1, [], now: start + 120, zone: .gmt)
             record = try #require(try transaction.notification("n"))
-            #expect(record.state == .delivered && record.schedule?.next == start + 180, "what stands there stays")
+            #expect(record.state == .delivered && record.schedule?.next == start + 180, "the notification on the screen stays")
             // No process holds the third occurrence until a response.
             record.startNextRepetition(now: start + 180)
             #expect(record.life.isWaiting && record.presentation == nil && record.dueAt == start + 180)
@@ -153,7 +153,7 @@ import Testing
         let again = try add("a", at: now + 60)
         #expect(again.state == .pending)
         #expect(again.revision == 2)
-        #expect(again.serverID == (state == .delivered ? 7 : nil), "what is on the screen is replaced")
+        #expect(again.serverID == (state == .delivered ? 7 : nil), "the notification on the screen is replaced")
     }
 
     @Test(arguments: [NotificationRecord.State.pending, .presenting])
@@ -185,7 +185,7 @@ import Testing
         }
         let record = try add("b")
         #expect(record.state == .pending)
-        #expect(record.serverID == nil, "that number may be somebody else's by now")
+        #expect(record.serverID == nil, "the number may belong to another notification now")
         #expect(record.endedAt == nil)
     }
 
@@ -254,7 +254,9 @@ import Testing
         try ledger.write { try $0.addResponse("photo", to: record, now: now) }
         let waiting = try ledger.read { try $0.undeliveredResponses() }
         #expect(waiting.map(\.action) == ["photo"])
-        #expect(waiting.first?.content == record.content, "what it said when it was pressed")
+        #expect(
+            waiting.first?.content == record.content,
+            "the response has the content that the notification had when the button was pressed")
         try ledger.write { try $0.responseWasDelivered(try #require(waiting.first?.id), now: now) }
         #expect(try ledger.read { try $0.undeliveredResponses() }.isEmpty)
     }

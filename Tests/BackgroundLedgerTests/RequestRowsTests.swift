@@ -123,7 +123,7 @@ import Testing
             try ledger.write { try $0.end(id, now: now) }
         }
         let history = try ledger.read { try $0.history(limit: 5_000) }
-        #expect(history.count == 1_001, "the last thousand, and one that still runs")
+        #expect(history.count == 1_001, "the last thousand launches and the running launch are kept")
         #expect(history.first?.identifier == "a2")
         #expect(history.last?.identifier == "a1005")
     }
@@ -138,7 +138,7 @@ import Testing
         #expect(try ledger.read { try $0.openQuestions() }.isEmpty)
         #expect(try ledger.read { try $0.answer(to: id) } == "launched a")
         _ = try ledger.write { try $0.addControl(.quit, now: now + 86_401) }
-        #expect(try ledger.read { try $0.answer(to: id) } == nil, "of no use after a day")
+        #expect(try ledger.read { try $0.answer(to: id) } == nil, "an answer is removed after a day")
     }
 
     @Test func `a new fact replaces the fact of the same kind`() throws {

@@ -228,7 +228,7 @@ import Testing
             try transaction.forgetEvents(of: id)
             try transaction.addEvent(for: #require(try transaction.transfer(id)), now: now)
         }
-        #expect(try ledger.read { try $0.undeliveredEvents() }.count == 1, "a retried transfer is told again")
+        #expect(try ledger.read { try $0.undeliveredEvents() }.count == 1, "the end of a retried transfer is delivered again")
     }
 
     @Test func `repeated attachments of a process to a session count once`() throws {
@@ -284,7 +284,7 @@ import Testing
         #expect(try ledger.write { try $0.pruneTransfers(now: now + 29 * 86_400) }.isEmpty)
         let later = now + 31 * 86_400
         let dropped = try ledger.write { try $0.pruneTransfers(now: later) }.flatMap { [$0.file, $0.bodyFile] }.compactMap { $0 }
-        #expect(dropped.count == 8, "2010 but the one whose event waits and the one that can be tried again; 2000 stay")
+        #expect(dropped.count == 8, "10 of 2010 transfers are too many, and 2 of these 10 are still needed")
         #expect(!dropped.contains("transfer-3") && !dropped.contains("transfer-4"))
         #expect(dropped.contains("transfer-1"))
         #expect(try ledger.read { try $0.transfers() }.count == 2_002)
@@ -325,7 +325,7 @@ import Testing
             return told
         }
         let batches = try (1...3).map { try claimUntilDeath($0) }
-        #expect(batches[0] == [ids], "nothing is known of any of them")
+        #expect(batches[0] == [ids], "no event has been claimed before")
         #expect(batches[1] == ids[...2].map { [$0] })
         #expect(batches[2] == ids[3...].map { [$0] } + ids[...2].map { [$0] })
     }

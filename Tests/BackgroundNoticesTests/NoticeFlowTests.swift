@@ -30,7 +30,7 @@ import Testing
         let decision = flow.decide(all, gathering: [], awake: 0)
         #expect(decision.gather.keys.count == 4)
         #expect(decision.gather[.thread("c")]?.count == 4 && decision.gather[.thread("a")]?.count == 3)
-        #expect(decision.gather[.thread("b")]?.count == 2, "of equals the first by name")
+        #expect(decision.gather[.thread("b")]?.count == 2, "of equal threads, the first thread by name is chosen")
         #expect(decision.gather[.many] == ["d0", "d1", "e0"])
     }
 

@@ -47,7 +47,7 @@ import Testing
         _ = notice.handle(.takenBack(now: now))
         _ = notice.handle(.takenOff(now: now))
         _ = notice.handle(.added)
-        #expect((notice.phase, notice.serverID) == (.pending, nil), "nothing of it is there")
+        #expect((notice.phase, notice.serverID) == (.pending, nil), "no part of the notification is on the screen")
     }
 
     /// A server froze when it had to show the notification, and the agent ended with all its work. The server's late response may
@@ -136,7 +136,7 @@ import Testing
         _ = notice.handle(.presented(serverID: 1, now: now + 60))
         #expect((notice.phase, notice.serverID, notice.deliveredAt) == (.delivered, 1, now))
         _ = notice.handle(.added)
-        #expect(notice.isUnreported, "added again it alerts")
+        #expect(notice.isUnreported, "a notification that is added again alerts")
         var closed = life(.closed)
         _ = closed.handle(.serverLost(isAnswerOpen: false))
         #expect(closed.phase == .closed)
@@ -317,7 +317,7 @@ import Testing
         var notice = gathered()
         #expect(notice.wasReported && notice.isStillShown && !notice.isUnreported && notice.summary == "summary")
         _ = notice.handle(.released)
-        #expect(notice.isShownAgain && notice.summary == nil, "nobody is alerted again")
+        #expect(notice.isShownAgain && notice.summary == nil, "the notification does not alert again")
         var seen = gathered()
         _ = seen.handle(.summaryLeft(isSeen: true, now: now))
         #expect(seen.phase == .closed && seen.summary == nil)
@@ -340,7 +340,7 @@ import Testing
         }
         var changed = NoticeLife(phase: .pending, serverID: 7, trouble: nil, deliveredAt: nil, endedAt: nil)
         _ = changed.handle(.gathered(into: "summary", now: now))
-        #expect(changed.phase == .pending, "it takes the place of what stands there")
+        #expect(changed.phase == .pending, "the pending notification replaces the notification on the screen")
     }
 
     @Test func `an expired notification is unanswered and not shown again`() {
@@ -383,7 +383,8 @@ import Testing
         var late = NoticeLife()
         _ = late.handle(.handedOver)
         #expect(late.handle(.timeIsOver(now: now)) == [])
-        #expect(late.handle(.presented(serverID: 9, now: now)) == [.withdraw(serverID: 9)], "the answer came after all")
+        #expect(
+            late.handle(.presented(serverID: 9, now: now)) == [.withdraw(serverID: 9)], "the response of the server arrived late")
         for phase in [NoticeLife.Phase.closed, .expired, .withdrawing, .withdrawn] {
             var ended = NoticeLife(phase: phase, serverID: nil, trouble: nil, deliveredAt: now, endedAt: now)
             #expect(ended.handle(.timeIsOver(now: now)) == [] && ended.phase == phase)

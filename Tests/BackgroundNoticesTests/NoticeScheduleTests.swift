@@ -91,7 +91,7 @@ import Testing
             let right = ahead.read(now: added, zone: berlin)
             #expect(right.next == trigger.next(after: added, zone: berlin), "\(trigger)")
             let behind = try #require(NoticeSchedule(trigger, now: added - 365 * 86_400, zone: berlin))
-            #expect(try #require(behind.read(now: added, zone: berlin).next) < added, "it is due, and late")
+            #expect(try #require(behind.read(now: added, zone: berlin).next) < added, "the notification is due, but late")
         }
     }
 
@@ -102,7 +102,7 @@ import Testing
         #expect(noon.next == instant("2026-12-25T11:00:00Z"))
         var hourly = try #require(NoticeSchedule(.interval(3_600, repeats: true), now: added, zone: berlin))
         hourly.consume(now: added + 3_600.5, zone: berlin)
-        #expect(hourly.next == added + 7_200, "in its own step")
+        #expect(hourly.next == added + 7_200, "the repetition keeps its interval")
         hourly.consume(now: added + 10 * 3_600 + 7, zone: berlin)
         #expect(hourly.next == added + 11 * 3_600)
         var once = try #require(NoticeSchedule(.interval(60, repeats: false), now: added, zone: berlin))
@@ -125,7 +125,7 @@ import Testing
         #expect(hourly.read(now: noon, zone: berlin).next == noon + 3_600)
         for seconds in [0, -1, .nan, .infinity, 1e-9] {
             let next = NoticeTrigger.interval(seconds, repeats: true).next(after: noon, zone: berlin)
-            #expect(next == nil || next! >= noon + 60, "nobody is asked for ever: \(seconds)")
+            #expect(next == nil || next! >= noon + 60, "the interval must not cause endless repetitions: \(seconds)")
         }
     }
 

@@ -37,7 +37,7 @@ extension OneEnvironment {
         @Test func `the scenes observe every phase of a manual start`() {
             let app = Observing()
             let observation = SceneObservation { app.body.collectParts().observers }
-            #expect(app.heard.lines == ["active: false"], "the initial value, once")
+            #expect(app.heard.lines == ["active: false"], "the observer receives the initial value once")
             app.heard.lines = []
             observation.enter(.inactive)
             #expect(app.heard.lines == ["background to inactive"])

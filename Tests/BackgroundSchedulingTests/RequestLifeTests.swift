@@ -245,7 +245,7 @@ import Testing
         var life = daily(.skip)
         let late = noon + 90 + RequestLife.lateness
         #expect(life.handle(.unwatched(until: late), now: late, in: zone).isEmpty)
-        #expect(life.handle(.unwatched(until: now), now: noon + 86_000, in: zone).isEmpty, "an agent looked all the time")
+        #expect(life.handle(.unwatched(until: now), now: noon + 86_000, in: zone).isEmpty, "an agent was running all the time")
         #expect(life.handle(.unwatched(until: late + 1), now: late + 1, in: zone) == [.skip(noon), .planned])
         #expect(life.occurrence == noon + 86_400)
         var once = daily(.once)

@@ -52,7 +52,7 @@ import Testing
         let saving = PlanningWorld(conditions: conditions(power: false, low: true))
         #expect(!isDue(request(), saving))
         #expect(!isDue(request(.processing), saving))
-        #expect(isDue(request(low: true), saving), "it asked to run all the same")
+        #expect(isDue(request(low: true), saving), "the request may run during power saving")
         // A machine on external power is not in power saver mode.
         let plugged = PlanningWorld(conditions: conditions(low: true))
         #expect(isDue(request(), plugged))
@@ -75,7 +75,7 @@ import Testing
         world.lastStart = now - 1
         #expect(isDue(request(), world))
         world.lastStart = now + 3_600
-        #expect(isDue(request(), world), "a clock set back holds nobody")
+        #expect(isDue(request(), world), "a clock that was set back does not delay the request")
     }
 
     // MARK: Wake causes

@@ -44,7 +44,8 @@ import Testing
 
     @Test func `a request without its conditions has no next attempt`() {
         #expect(!isDue(request(network: true), nothing))
-        #expect(nextAttempt(request(begin: 60, network: true), nothing) == nil, "only an event can make it due")
+        #expect(
+            nextAttempt(request(begin: 60, network: true), nothing) == nil, "the request waits for an event, so no date is known")
         #expect(nextAttempt(request(power: true), nothing) == nil)
     }
 

@@ -84,7 +84,7 @@ import UserNotifications
             #expect(try (10..<20).contains(Self.seconds(launch)))
             #expect(heard.files.withLock { $0 } == ["one"])
             try await driver.advance(by: .seconds(60))
-            #expect(driver.ledger.history.count == 1, "the app was told in the launch that began it")
+            #expect(driver.ledger.history.count == 1, "the app received the end in the launch that began the transfer")
         }
     }
 

@@ -46,6 +46,6 @@ import Testing
             }
         }
         if ProcessInfo.processInfo.environment["WRITE_TABLES"] != nil { return try Data(text.utf8).write(to: Self.page) }
-        #expect(try String(contentsOf: Self.page, encoding: .utf8) == text, "WRITE_TABLES=1 writes the page anew")
+        #expect(try String(contentsOf: Self.page, encoding: .utf8) == text, "WRITE_TABLES=1 writes the page again")
     }
 }

@@ -304,7 +304,7 @@ import UserNotifications
         }
         #expect(text("%@ has %d of 100 %%", "Anna", 7) == "Anna has 7 of 100 %")
         #expect(text("%2$@ before %1$@", "b", "a") == "a before b")
-        #expect(text("%@ and %@ and %3$@", "one") == "one and %@ and %3$@", "what is missing ends no process")
+        #expect(text("%@ and %@ and %3$@", "one") == "one and %@ and %3$@", "a missing argument does not end the process")
         #expect(NSString.localizedUserNotificationString(forKey: "Storm", arguments: nil) == "Storm")
     }
 

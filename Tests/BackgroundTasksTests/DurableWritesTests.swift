@@ -68,7 +68,7 @@ import Testing
         let store = Store(refusing: Array(repeating: full, count: 10_000))
         let writes = store.writes()
         store.add("a cancel", to: writes)
-        #expect(!store.calls.isEmpty, "the process does not leave")
+        #expect(!store.calls.isEmpty, "the process does not exit before the write")
         store.add("a suspend", to: writes)
         store.refuseNoMore()
         await store.calls.finished()
@@ -89,7 +89,7 @@ import Testing
         let busy = Store(refusing: [full, full])
         let waiting = busy.writes(pause: 3_600)
         busy.add("a cancel", to: waiting)
-        #expect(waiting.flush() == full, "then neither is what comes after it")
+        #expect(waiting.flush() == full, "the later write is not done either")
     }
 
     @Test func `a write that fails permanently is reported`() async {

@@ -125,7 +125,7 @@ import Testing
         }
         #expect(help { _ in } == [nil, nil, nil])
         #expect(help { $0.lingers = false } == ["loginctl enable-linger", "loginctl enable-linger", nil])
-        #expect(help { $0.hasUserManager = false } == [nil, nil, nil], "there is nobody to linger")
+        #expect(help { $0.hasUserManager = false } == [nil, nil, nil], "without a user manager, lingering has no effect")
         #expect(help { $0.entry = .none(workIsLeft: true) } == ["app install", "app install", "app install"])
         #expect(help { $0.entry = .userUnit(.isNotEnabled) } == ["app install", "app install", nil])
     }

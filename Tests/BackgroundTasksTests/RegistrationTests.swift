@@ -95,7 +95,7 @@ import Testing
             let first = await BGTaskScheduler.shared.pendingTaskRequests()
             let pending = try #require(first.first as? BGProcessingTaskRequest)
             #expect(first.count == 1 && pending !== request)
-            #expect(!pending.requiresExternalPower, "what was submitted does not change any more")
+            #expect(!pending.requiresExternalPower, "a submitted request does not change any more")
             pending.earliestBeginDate = nil
             let again = await BGTaskScheduler.shared.pendingTaskRequests()
             #expect(again.first?.earliestBeginDate == Date(timeIntervalSince1970: 4_000_000_000))

@@ -78,7 +78,7 @@ import Testing
         let task = task()
         task.expirationHandler = {}
         task.expire()
-        #expect(results.all.isEmpty, "it has its grace time")
+        #expect(results.all.isEmpty, "the task may use its grace time")
         var wasCalled = false
         task.expirationHandler = { wasCalled = true }
         #expect(wasCalled)

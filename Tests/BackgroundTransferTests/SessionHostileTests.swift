@@ -41,7 +41,9 @@ import Testing
         }
         #expect(try await ask("q=a").0 == "q=a")
         let (again, response) = try await ask("q=a")
-        #expect(again == "q=a" && server.requests(matching: "/search").count == 1, "the second is the disk's")
+        #expect(
+            again == "q=a" && server.requests(matching: "/search").count == 1,
+            "the second response is from the cache on the disk")
         #expect(response.suggestedFilename == "search")
         #expect(try await ask("q=b").0 == "q=b")
         #expect(try await ask("q=a").0 == "q=a")

@@ -75,7 +75,9 @@ import Testing
         #expect(await upload.untilItEnds() == ["end 0"])
         for (task, recorder) in [(down as URLSessionTask, download), (up, upload)] {
             #expect(recorder.counts.withLock { $0.last } == 8_000_000)
-            #expect(recorder.counts.withLock { $0 == $0.sorted() && Set($0).count == $0.count }, "each is told once, in order")
+            #expect(
+                recorder.counts.withLock { $0 == $0.sorted() && Set($0).count == $0.count },
+                "each number of bytes is reported once, in order")
             #expect(task.progress.isFinished, "\(task.progress)")
         }
         #expect(up.countOfBytesSent == 8_000_000 && down.countOfBytesReceived == 8_000_000)

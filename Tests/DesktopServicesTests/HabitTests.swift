@@ -93,7 +93,7 @@ extension RealDesktop {
                 let call = try server.nextCall()
                 #expect(call.actions == ["default", name == "another" ? "Open" : "", "photo", "Add photo…"])
                 #expect(call.hints["value"] == (name == "Xfce Notify Daemon" ? nil : "40"))
-                #expect(call.body == "Take the washing in.", "who shows progress writes it in words, too")
+                #expect(call.body == "Take the washing in.", "the body does not contain the progress in words")
                 #expect(call.icon == "", "a name that no theme has is drawn as a broken image")
                 #expect(call.hints["image-data"] == "pixels" || call.hints["image-data"]?.contains("dbus.Array") == true)
                 #expect((call.timeout, call.hints["sound-name"]) == (0, "message-new-instant"))
@@ -207,7 +207,7 @@ extension RealDesktop {
                 #expect(try server.nextCall().replaces == 0)
                 #expect(try closings.firstLine() == "(uint32 7, uint32 3)")
                 let event = try await events.first { $0 != .serverAppeared }
-                #expect(event == .presented(identifier: "a", serverID: 1), "the closing is not reported")
+                #expect(event == .presented(identifier: "a", serverID: 1), "the closed notification is not reported")
             }
         }
 

@@ -119,7 +119,7 @@ extension RealDesktop {
                 // The withdrawal of a missing notification is ignored, so the next event belongs to the next notification.
                 desktop.presenter.withdraw(identifier: "a", serverID: id, of: server.identity)
                 _ = try await show(notice("b"), desktop, events)
-                #expect(server.withdrawn == [id, id], "whoever asked knows that it was asked")
+                #expect(server.withdrawn == [id, id], "the server received each request to remove a notification")
             }
         }
 
@@ -160,7 +160,7 @@ extension RealDesktop {
         private func holds(
             _ source: any ConditionsSource, _ events: EventFeed<DesktopConditions>, _ change: (Bool) throws -> Void
         ) async throws {
-            #expect(try await events.next() == source.current, "told at the start")
+            #expect(try await events.next() == source.current, "the first event has the current conditions")
             try change(false)
             let unplugged = try await events.next()
             #expect(!unplugged.isOnExternalPower)

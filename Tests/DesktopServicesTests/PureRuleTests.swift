@@ -162,7 +162,7 @@ enum KernelSupplies {
     @Test func `a text with direction marks does not change the direction of later text`() {
         #expect(NoticeText.title("\u{202E}evil", fallback: "") == "\u{202E}evil\u{202C}")
         #expect(NoticeText.title("\u{2067}a\u{202A}b", fallback: "") == "\u{2067}a\u{202A}b\u{202C}\u{2069}")
-        #expect(NoticeText.title("\u{202B}a\u{202C}", fallback: "") == "\u{202B}a\u{202C}", "it ends by itself")
+        #expect(NoticeText.title("\u{202B}a\u{202C}", fallback: "") == "\u{202B}a\u{202C}", "the text already ends its direction")
     }
 }
 

@@ -167,7 +167,7 @@ extension EndToEnd {
             let entry = home.folder.path + "/config/autostart/background-agent-stormy.desktop"
             #expect(try String(contentsOfFile: entry, encoding: .utf8).contains("\(Home.product("stormy"))\" agent\n"))
             #expect(try home.stormy("unschedule").status == 0)
-            #expect(FileManager.default.fileExists(atPath: entry), "the check is off, the download is not")
+            #expect(FileManager.default.fileExists(atPath: entry), "the entry is kept, because a download is still queued")
             #expect(try home.stormy("quit").status == 0)
             #expect(!FileManager.default.fileExists(atPath: entry))
         }
@@ -211,7 +211,8 @@ extension EndToEnd {
             server.openGate("slow")
             #expect(follower.waitForEnd() == 0)
             try home.waitForQuiet()
-            #expect(try home.history() == ["urlSession completed"], "the one that was followed launches nobody")
+            #expect(
+                try home.history() == ["urlSession completed"], "the transfer that a command followed does not launch the app")
             #expect(try Ledger(home.directories).read { try $0.attachedProcesses() } == [])
         }
 
@@ -382,7 +383,7 @@ extension EndToEnd {
             let result = try Child.run("unshare", Namespaces.withOwnMounts(script), environment: home.environment)
             let lines = result.output.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
             #expect(lines.contains { $0.contains("No space left") }, "\(result)")
-            #expect(lines.contains("0"), "no part of it is left, and no room: \(result)")
+            #expect(lines.contains("0"), "no partial file is left, and no space is free: \(result)")
             #expect(!lines.contains { $0.contains("ended with") }, "\(result)")
         }
 

@@ -141,7 +141,7 @@ extension EndToEnd {
             #expect(second["If-Range"] == "\"v1\"")
             let range = try #require(second["Range"])
             let offset = try #require(Int(range.dropFirst("bytes=".count).dropLast()))
-            #expect(offset <= cut && cut - offset < 65_536, "asked from \(offset) after \(cut) bytes")
+            #expect(offset <= cut && cut - offset < 65_536, "the request began at byte \(offset), but \(cut) bytes were received")
             let detail = try home.rows("history").last { $0["kind"] as? String == "urlSession" }?["detail"] as? String
             #expect(detail?.contains("continued at byte \(offset)") == true)
             try await expectReportedOnce(home, history: ["appRefresh expired", "urlSession completed"])

@@ -51,7 +51,7 @@ extension EndToEnd {
             try home.wait("the photo") { try $0.transfers().first { $0.state == .completed } }
             #expect(desktop.listen(for: 2).last == "Photo uploaded")
             let sent = server.activity.requests.filter { $0.method != "GET" && $0.bodyByteCount > 0 }
-            #expect(sent.count == 2, "once into the page, and once to the server: \(sent.map(\.path))")
+            #expect(sent.count == 2, "the photo is sent once to the portal and once to the server: \(sent.map(\.path))")
         }
 
         /// The portal redirects to a page that may not exist. Only a response of the real server can show that a photo is lost.
@@ -91,7 +91,7 @@ extension EndToEnd {
                     ? true : nil
             }
             #expect(try Data(contentsOf: target) == file.data)
-            #expect(server.activity.requests.last?.headers["Range"]?.hasPrefix("bytes=") == true, "the part was kept")
+            #expect(server.activity.requests.last?.headers["Range"]?.hasPrefix("bytes=") == true, "the partial file was kept")
         }
     }
 }

@@ -66,7 +66,7 @@ extension EndToEnd {
             let pause = try home.wait("its pause") { try $0.request("StormyNoon")?.backoffUntil }
             try right.write(to: file)
             let check = try home.wait("the check") { try $0.history(limit: 20).first { $0.outcome == .completed } }
-            #expect(check.startedAt < pause, "when the file changed, not when the pause was over")
+            #expect(check.startedAt < pause, "the check begins when the file changes, and not at the end of the pause")
             try home.waitForQuiet()
             #expect(try desktop.receivedTitles() == ["Stormy cannot work", "Storm expected in Here"])
         }
@@ -242,7 +242,7 @@ extension EndToEnd {
             try desktop.waitForEmptyScreen()
             // Another scene handles a new day. The test changes the ledger so that yesterday is the last reported day.
             try Ledger(other).write { transaction in
-                var told = try #require(try transaction.fact(.significantTime), "its scene asked for it")
+                var told = try #require(try transaction.fact(.significantTime), "the scene handles time changes")
                 told.day -= 1
                 try transaction.setFact(.significantTime, told)
             }

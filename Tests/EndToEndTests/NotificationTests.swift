@@ -72,7 +72,7 @@ extension EndToEnd {
             let before = try home.wait("its words") { try $0.notification("storm-1")?.content.body }
             Weather.serve(.json(Weather.forecast(thunder: [4, 5, 6, 7, 8])), on: server)
             try home.stormy("check", "--fresh")
-            #expect(desktop.titles.count == 1, "a check that tells nobody")
+            #expect(desktop.titles.count == 1, "a check without the option --notify shows no notification")
             try home.stormy("check", "--fresh", "--notify")
             #expect(desktop.listenForShownAgain())
             try home.wait("there again") { try $0.notification("storm-1").flatMap { $0.state == .delivered ? $0 : nil } }
@@ -174,7 +174,7 @@ extension EndToEnd {
             }
             try home.wait("it is gone") { try $0.notifications().contains { $0.identifier == "odd" } ? nil : true }
             #expect(home.log.contains("a damaged notification was removed from the ledger notification=odd"))
-            #expect(desktop.listenForShownAgain(), "the good one is shown again all the same")
+            #expect(desktop.listenForShownAgain(), "the undamaged notification is shown again")
             try snooze()
         }
 

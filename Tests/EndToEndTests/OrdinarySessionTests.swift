@@ -47,7 +47,9 @@ extension EndToEnd {
                 environment: home.environment)
             let readable = files.output.split(separator: "\n").filter { $0.contains("cookies") }
             #expect(readable.isEmpty, "\(readable)")
-            #expect(try Ledger(home.directories).read { try $0.transfers() }.isEmpty, "none of it is the agent's")
+            #expect(
+                try Ledger(home.directories).read { try $0.transfers() }.isEmpty,
+                "the agent has no transfer of an ordinary session")
         }
 
         /// A download ended while its app was not running. The process that is launched for this end receives the file name of

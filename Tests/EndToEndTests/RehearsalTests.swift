@@ -225,6 +225,6 @@ private enum RehearsalPage {
             page += "| \(row["cause"] as? String ?? "") | \(row["promised"] as? String ?? "") | \(sight) |\n"
         }
         if ProcessInfo.processInfo.environment["WRITE_TABLES"] != nil { return try Data(page.utf8).write(to: file) }
-        #expect(try String(contentsOf: file, encoding: .utf8) == page, "WRITE_TABLES=1 writes the page anew")
+        #expect(try String(contentsOf: file, encoding: .utf8) == page, "WRITE_TABLES=1 writes the page again")
     }
 }

@@ -56,7 +56,7 @@ extension EndToEnd {
             let page = try String(contentsOfFile: home.folder.path + "/page.html", encoding: .utf8)
             #expect(
                 page.contains("No place is configured.") && page.contains("Nothing has run yet.") && page.contains("✗ failed"))
-            #expect(page.contains("To fix this: ") && !page.contains("stormy report"), "the lines are those of doctor")
+            #expect(page.contains("To fix this: ") && !page.contains("stormy report"), "the page has the advice of doctor")
             #expect(try home.stormy("report", "-o", "/nowhere/page.html").status == 73)
             let link = home.folder.path + "/link.html"
             #expect(symlink("page.html", link) == 0)
@@ -112,7 +112,7 @@ extension EndToEnd {
             let page = String(said[1]).trimmingCharacters(in: .whitespacesAndNewlines)
             #expect(try String(contentsOfFile: page, encoding: .utf8).contains("expected, and the notification is shown"))
             endAgent(home)
-            #expect(kill(pid, 0) == 0, "the browser went with the agent")
+            #expect(kill(pid, 0) == 0, "the browser ended together with the agent")
             #expect(desktop.titles.count == 1)
         }
 

@@ -141,7 +141,7 @@ extension EndToEnd {
             let app = try ProvingHome()
             app.home.environment["PROVING_GROUND_NO_AGENT"] = "1"
             #expect(try app.run("refresh").status == 0)
-            #expect(try app.run("refresh").status == 0, "the same identifier replaces")
+            #expect(try app.run("refresh").status == 0, "a request with the same identifier replaces the pending request")
             let second = try app.run("submit", "unhandled")
             #expect(second.status == 2)
             #expect(second.output == "tooManyPendingTaskRequests: 1 appRefresh requests are pending; the limit is 1\n")
@@ -159,7 +159,7 @@ extension EndToEnd {
             let result = try app.run("submit", identifier.replacingOccurrences(of: "\u{0}", with: "\u{1}"))
             #expect(result.status == 3)
             #expect(result.output.hasPrefix("notPermitted: "))
-            #expect(result.output.count < 300, "and a long one is not printed whole")
+            #expect(result.output.count < 300, "a long identifier is shortened")
         }
 
         /// The invalid bytes are replaced by other characters. The resulting identifier is not permitted.
@@ -289,7 +289,7 @@ extension EndToEnd {
             #expect(launch.detail == "the user pressed Cancel")
             #expect(app.lines.contains("expire export.1"))
             #expect(app.lines.last == "stopped export.1 at 2")
-            #expect(export.waitForEnd() == 0, "the command comes back when what it began has ended")
+            #expect(export.waitForEnd() == 0, "the command ends when its work has ended")
             try app.home.wait("quiet") { try $0.liveLaunches().isEmpty ? true : nil }
             try desktop.waitForEmptyScreen()
         }
@@ -432,7 +432,7 @@ extension EndToEnd {
             try app.home.wait("the launch") { try $0.liveLaunches().first?.pid }
             try app.home.killAgent()
             #expect(try app.run("background", "simulate", "expire", "refresh").status == 0)
-            #expect(second.waitForEnd() == 75, "it did not complete")
+            #expect(second.waitForEnd() == 75, "the launch did not complete")
         }
 
         /// The program was copied without its agent, so no request could ever run. The commands report this.

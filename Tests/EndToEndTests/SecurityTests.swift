@@ -48,7 +48,7 @@ extension EndToEnd {
             #expect(local.isEmpty, "\(local)")
             let owner = try Child.run(
                 "busctl", ["--user", "list", "--no-pager", "--no-legend", "--acquired"], environment: home.environment)
-            #expect(!owner.output.contains(" \(pid) "), "no bus has a name of the agent's: \(owner)")
+            #expect(!owner.output.contains(" \(pid) "), "the agent owns a name on the bus: \(owner)")
         }
 
         @Test func `a launch inherits the variables of the desktop and of the manifest, and no others`() throws {

@@ -134,7 +134,7 @@ extension EndToEnd {
             #expect(lines[last...].contains("events delivered"))
             #expect(lines.contains("handle events for courier") == (form != "delegate"))
             #expect(lines.filter { $0 == "launched" }.count == (form == "application" ? launches.count : 0))
-            #expect(!lines.contains("in the background"), "a launch never was in the foreground")
+            #expect(!lines.contains("in the background"), "a launch by the agent was never in the foreground")
         }
 
         /// A transfer that hangs does not delay other transfers. Many transfers share one launch.
@@ -407,7 +407,7 @@ extension EndToEnd {
             let requests = server.requests(matching: "/half")
             #expect(requests.count == 2)
             let range = try #require(requests.last?.headers["Range"])
-            #expect(range == "bytes=\(held)-", "nothing that was here is asked for again: \(range)")
+            #expect(range == "bytes=\(held)-", "received bytes are not requested again: \(range)")
             // The resume data contains no path.
             let data = try Data(contentsOf: home.folder.appendingPathComponent("resume"))
             #expect(!String(decoding: data, as: UTF8.self).contains(home.folder.path))

@@ -133,7 +133,7 @@ extension EndToEnd {
             try home.wait("both") { try $0.transfers().count == 3 && $0.unfinishedTransfers().isEmpty ? true : nil }
             // The test repeats the read. A process that opens the ledger while the agent saves it must try again.
             let going = try home.wait("the agent") { try $0.fact(.agent)?.pid }
-            #expect(going == agent && kill(agent, 0) == 0, "the same process, with another ledger open: \(home.log)")
+            #expect(going == agent && kill(agent, 0) == 0, "the same process opened the new ledger: \(home.log)")
             let status = try home.status()
             #expect(status["schedule"] != nil, "\(status)")
             let whole = try Child.run(
@@ -302,7 +302,9 @@ extension EndToEnd {
             for path in all where ["config", "state", "data"].contains(where: { path.contains("/\($0)/") }) {
                 var information = stat()
                 guard lstat(path, &information) == 0, information.st_mode & S_IFMT != S_IFLNK else { continue }
-                #expect(information.st_mode & 0o022 == 0, "\(path) is open to others: \(String(information.st_mode, radix: 8))")
+                #expect(
+                    information.st_mode & 0o022 == 0,
+                    "other users can write to \(path): \(String(information.st_mode, radix: 8))")
             }
         }
 

@@ -34,7 +34,7 @@ extension EndToEnd {
             #expect(launch.stopReason == .conditionLost)
             #expect(launch.outcome == .expired)
             #expect(launch.detail == "external power was lost")
-            #expect(try app.rows("history").count == 1, "nothing began on a guess")
+            #expect(try app.rows("history").count == 1, "no launch began before the conditions were known")
             #expect(launch.woke == WakeCause.power.rawValue)
             #expect(app.lines.last == "expire work.main")
             // The work is not complete. The work begins again when the machine has external power.

@@ -37,7 +37,8 @@ extension EndToEnd {
             home.environment["STORMY_NO_AGENT"] = "1"
             try home.stormy("schedule")
             try home.wait("the new program") { _ in starts == 2 ? true : nil }
-            #expect(try home.wait("its pid") { try $0.fact(.agent)?.pid } == pid, "a service keeps its main process")
+            #expect(
+                try home.wait("its pid") { try $0.fact(.agent)?.pid } == pid, "the main process of the service stays the same")
             #expect(try isOutdated() == false)
             #expect(try home.status("schedule", "enabled") as? Bool == true)
         }

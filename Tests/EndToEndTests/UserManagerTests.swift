@@ -210,7 +210,7 @@ extension EndToEnd {
             #expect(try home.history() == ["appRefresh completed"])
             #expect(try ledger { try $0.fact(.agent)?.pid } != before)
             let launch = try #require(try ledger { try $0.history(limit: 1).first })
-            #expect(launch.startedAt.timeIntervalSince(due) < 5, "by its timer, not late")
+            #expect(launch.startedAt.timeIntervalSince(due) < 5, "the timer started the agent in time")
         }
 
         @Test func `a masked timer keeps the agent in memory and is reported`() throws {

@@ -83,7 +83,7 @@ extension EndToEnd {
             let agent = try scheduleWake(after: 3_600)
             defer { agent.end() }
             let status = try String(contentsOfFile: "/proc/\(agent.pid)/status", encoding: .utf8)
-            #expect(status.contains("CapEff:\t0000000800000000"), "CAP_WAKE_ALARM and nothing else")
+            #expect(status.contains("CapEff:\t0000000800000000"), "the agent has no capability except CAP_WAKE_ALARM")
             #expect(try alarms(of: agent.pid).contains { $0.clock == 9 && $0.isArmed })
             #expect(try app.condition("systemWake")["met"] as? Bool == true)
             let row = try app.rows("doctor").first { $0["check"] as? String == "wake" }

@@ -17,7 +17,7 @@ extension EndToEnd {
             let wake = try home.run(app, ["background", "simulate", "launch", "TideMorning", "--wait"])
             #expect(wake.output.contains("completed"), "\(wake)")
             try home.wait("what the wake told") { try $0.notification("tide") }
-            #expect(windows().count == 1, "a wake opens none, and neither does a verb")
+            #expect(windows().count == 1, "a launch and a command open no window")
             #expect(try home.run(app, []).status == 0)
             #expect(windows().count == 2)
         }

@@ -57,7 +57,7 @@ import Testing
             home.driver.notifications.dismiss("storm-1")
             try await home.driver.settle()
             for _ in 0..<calmChecks { try await Self.check(home, gusts: 20) }
-            #expect(home.onScreen == [], "nothing of a dismissed storm is called off in words")
+            #expect(home.onScreen == [], "no notification calls off a storm that the user dismissed")
             Self.warn(home)
             try await Self.check(home)
             #expect(home.onScreen == ["Severe storm expected in Here"])

@@ -183,7 +183,7 @@ import Testing
             home.server.route("GET", BrightSkyAnswer.warningsPath, Self.warning(home, id: "2.49.0.0.276.3"))
             #expect(try await home.check().outcome == .completed)
             #expect(home.shown == ["Severe storm expected in Here", "No longer expected: storm in Here"])
-            #expect(home.onScreen == ["Severe storm expected in Here"], "it returns in its place")
+            #expect(home.onScreen == ["Severe storm expected in Here"], "the storm replaces the notification on the screen")
         }
     }
 

@@ -50,7 +50,7 @@ import Testing
         let (first, second) = (try job(1), try job(2))
         #expect(try begin().photo.id == first)
         #expect(try begin("/b.jpg", digest: "bb").photo.id == second)
-        #expect(try begin("/c.jpg", digest: "cc").before == nil, "no job is left: a photo of its own")
+        #expect(try begin("/c.jpg", digest: "cc").before == nil, "no photo request is left, so the photo has a separate row")
     }
 
     @Test func `a photo for a storm fulfils the request of that storm`() throws {

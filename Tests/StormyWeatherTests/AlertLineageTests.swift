@@ -44,7 +44,7 @@ import Testing
     @Test func `an update never replaces itself`() {
         let itself = message("a", 10, .update, of: ["a"])
         #expect(standing([itself]) == ["a"])
-        #expect(standing([message("a", 0), itself]) == ["a"], "it keeps its identifier")
+        #expect(standing([message("a", 0), itself]) == ["a"], "the update keeps the identifier of the warning")
         #expect(standing([message("z", 0), message("a", 10, .update, of: ["a", "z"])]) == ["a"])
         #expect(unused([itself]) == ["the update a refers to itself, and counts as a separate warning"])
         #expect(standing([itself, message("c", 20, .cancel, of: ["a"])]).isEmpty)
@@ -79,7 +79,7 @@ import Testing
         #expect(standing(pair + [message("c", 20, .update, of: ["b"])]) == ["c"])
         #expect(standing(pair + [message("c", 20, .update, of: ["a", "b"])]) == ["c"])
         #expect(standing(pair + [message("c", 20, .cancel, of: ["b"])]).isEmpty)
-        #expect(unused(pair + [message("c", 20, .update, of: ["b"])]).isEmpty, "the newest of the circle is replaced")
+        #expect(unused(pair + [message("c", 20, .update, of: ["b"])]).isEmpty, "the newest update of the circle is replaced")
     }
 
     @Test func `two circles that are joined leave no silence`() {

@@ -28,7 +28,7 @@ private func instant(_ text: String) -> Date { (try? Date(text, strategy: .iso86
             let info = try hurricane(expires: expires).infos[0]
             #expect(info.hasOpenEnd == true && info.from == begins && info.until == begins + 12 * 3600)
         }
-        #expect(try hurricane(expires: nil).infos[0].hasOpenEnd == true, "no time of its end at all")
+        #expect(try hurricane(expires: nil).infos[0].hasOpenEnd == true, "the warning has no end time")
     }
 
     @Test func `a US warning until further notice has an open end`() throws {
@@ -66,7 +66,7 @@ private func instant(_ text: String) -> Date { (try? Date(text, strategy: .iso86
         book.endMissingWarnings(from: [], before, now: now)
         #expect(book.events(at: nil, language: nil, now: now, listedAt: now).map(\.state) == [.cancelled])
         book.prune(before: now + 86_400)
-        #expect(book.messages.isEmpty, "what was taken back is forgotten")
+        #expect(book.messages.isEmpty, "a cancelled warning is removed")
     }
 
     @Test func `a warning with an open end expires if its service does not respond for days`() throws {
@@ -143,7 +143,7 @@ private func instant(_ text: String) -> Date { (try? Date(text, strategy: .iso86
         book.assumeUnlistedEnds(by: [])
         #expect(end() == begins + 12 * 3600)
         book.add(message)
-        #expect(end() == begins + 2 * 86_400 + 36 * 3600, "it is listed again")
+        #expect(end() == begins + 2 * 86_400 + 36 * 3600, "the service lists the warning again")
     }
 
     // MARK: Other services

@@ -71,7 +71,7 @@ import Testing
     @Test func `a document that moves to another address counts once`() {
         let (old, new) = (message("a", 0, at: "/1"), message("a", 30, at: "/2", "Wind"))
         #expect(standing([old], [new]) == ["Wind"] && standing([message("a", 0, at: nil)], [new]) == ["Wind"])
-        #expect(standing([new], [message("a", 0, at: "/1", "Older")]) == ["Older", "Wind"], "neither of them is lost")
+        #expect(standing([new], [message("a", 0, at: "/1", "Older")]) == ["Older", "Wind"], "both warnings are kept")
     }
 
     @Test func `documents with one identifier in two languages are one warning`() {

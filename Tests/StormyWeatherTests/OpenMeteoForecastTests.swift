@@ -63,7 +63,7 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
             """)
         #expect(abs(try #require(forecast.hours[0].gustsKMH) - expected) < 0.001)
         #expect(forecast.hours[0].precipitationMM == 50.8)
-        #expect(forecast.hours[0].temperatureC == nil, "boiling is beyond any weather")
+        #expect(forecast.hours[0].temperatureC == nil, "a temperature at the boiling point is not possible")
     }
 
     /// An hour needs a weather code or another main value. Lists of additional values may be shorter than the list of hours.

@@ -127,7 +127,7 @@ import Testing
         let file = URL(filePath: #filePath).deletingLastPathComponent()
             .appending(path: "../../Sources/Stormy/StormyWeather/StormyWeather.docc/StormRule.md").standardized
         if ProcessInfo.processInfo.environment["WRITE_TABLES"] != nil { return try Data(page.utf8).write(to: file) }
-        #expect(try String(contentsOf: file, encoding: .utf8) == page, "WRITE_TABLES=1 writes the page anew")
+        #expect(try String(contentsOf: file, encoding: .utf8) == page, "WRITE_TABLES=1 writes the page again")
     }
 
     private func air(cape: Double, _ liftedIndex: Double, _ inhibition: Double, rain: Double, gusts: Double) -> OpenMeteoScore {

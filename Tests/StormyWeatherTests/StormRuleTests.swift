@@ -227,7 +227,7 @@ private func why(_ assessment: Assessment) -> String? {
         #expect(severity(.gusts, 104.9) == .moderate && severity(.gusts, 105) == .severe && severity(.gusts, 140) == .extreme)
         #expect(severity(.rain, 24.9) == .moderate && severity(.rain, 25) == .severe && severity(.rain, 40) == .extreme)
         #expect(severity(.alert, 2) == .moderate && severity(.alert, 3) == .severe && severity(.alert, 4) == .extreme)
-        #expect(severity(.thunderstorm, 99) == .moderate, "a code says what comes, and not how bad it is")
+        #expect(severity(.thunderstorm, 99) == .moderate, "a weather code has a kind but no severity")
         let both = [
             StormReason(kind: .gusts, peak: 150, from: noon, until: noon),
             StormReason(kind: .rain, peak: 30, from: noon, until: noon),

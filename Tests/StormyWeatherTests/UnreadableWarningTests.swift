@@ -300,7 +300,9 @@ import Testing
             let more = times.isEmpty ? parameter("eventEndingTime", end) : ""
             let message = try #require(try parse(info(times: times, more: more)))
             #expect(message.infos[0].hasOpenEnd == true && message.infos[0].doubts == [.time])
-            #expect(reasons(message, noon + 3 * 86_400, noon + 3 * 86_400) == ["Tornado"], "while it is listed")
+            #expect(
+                reasons(message, noon + 3 * 86_400, noon + 3 * 86_400) == ["Tornado"],
+                "the warning is valid while the service lists it")
             #expect(
                 AlertMessage.doubts(in: [message]) == [
                     "1 of 1 warnings have times that cannot be read, and may be valid for longer"

@@ -123,7 +123,7 @@ import Testing
                 texts: AlertTexts(headline: headline, description: "D", instruction: nil))
         }
         #expect(StormText.headline([reason("A", 3, "First"), reason("B", 4, "Second")]) == "Second")
-        #expect(StormText.headline([reason("Storm Warning", 3, "STORM WARNING")]) == nil, "it says nothing more")
+        #expect(StormText.headline([reason("Storm Warning", 3, "STORM WARNING")]) == nil, "the headline only repeats the kind")
         #expect(StormText.headline([reason("A", 3, nil)]) == nil && StormText.headline([]) == nil)
         #expect(StormText.headline([StormReason(kind: .gusts, peak: 90, from: noon, until: noon + 1)]) == nil)
     }

@@ -186,7 +186,7 @@ import Testing
         _ = machine.received(head)
         let end = WireEnd(head: head, failure: .connectionLost, bytesSent: 0, bytesReceived: 3)
         guard case .restart = machine.ended(end, durableBytes: 3, now: .distantPast, attemptsWithoutProgress: 0, jitter: 0) else {
-            Issue.record("it goes on from decoded bytes")
+            Issue.record("the download continues from decoded bytes")
             return
         }
         #expect(!machine.begin().headers.contains { $0.name == "Range" })

@@ -52,7 +52,7 @@ import Testing
         talk.hear(status, headers)
         talk.hear(404, Self.page)
         #expect(talk.outcome == .finished(remoteURL: "http://h/up") && talk.lines.count == 2)
-        #expect(talk.requests.allSatisfy { $0.leastRate > 0 }, "an answer that drips ends")
+        #expect(talk.requests.allSatisfy { $0.leastRate > 0 }, "a response that arrives too slowly is ended")
     }
 
     /// A new process cannot determine who sent the earlier response. The new process therefore first checks for a captive portal.

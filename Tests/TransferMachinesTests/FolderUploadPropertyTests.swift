@@ -103,7 +103,7 @@ private struct DictionaryServer {
             case .send(let sent, let carried, let memory): (request, content, state) = (sent, carried, memory)
             case .compare(let sent, _, let memory): (request, content, state) = (sent, .none, memory)
             case .finished, .fail:
-                Issue.record("\(kind) seed \(seed): an end that nobody was told")
+                Issue.record("\(kind) seed \(seed): the end was not reported")
                 return
             }
             saved = state
@@ -127,7 +127,7 @@ private struct DictionaryServer {
                 #expect(ours.map { "http://h" + $0.key } == [url], "\(kind) seed \(seed)")
                 for (path, file) in foreign { #expect(server.files[path] == file, "\(kind) seed \(seed): overwritten") }
                 #expect(server.files["/a/b/.t.part"] == nil)
-                #expect(!server.wasSentForNothing, "\(kind) seed \(seed): whole there, and sent again")
+                #expect(!server.wasSentForNothing, "\(kind) seed \(seed): the complete file was sent again")
                 return
             }
         }

@@ -417,7 +417,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         talk.hear(200, ["Content-Length": "10"])
         if kind == .put {
             talk.hear(200, ["Content-Type": "text/html"], comparison: .differs)
-            #expect(talk.suspects, "no word about the content")
+            #expect(talk.suspects, "the page does not prove that the content differs")
             talk.hear(200, comparison: .same)
         } else {
             talk.hear(200, page)

@@ -82,7 +82,8 @@ import Testing
         talk.hear(412)
         talk.hear(200, ["Content-Length": "9"])
         talk.hear(404)
-        #expect(talk.lines.suffix(2) == ["HEAD \(name)", "HEAD \(next)"], "nothing was sent there: one look is enough")
+        #expect(
+            talk.lines.suffix(2) == ["HEAD \(name)", "HEAD \(next)"], "no file was sent to the next name, so one query is enough")
     }
 
     @Test func `a server that refuses a GET after a lost response is believed because of the length`() {

@@ -63,7 +63,7 @@ import Testing
             talk.hear(400, [:], Self.short)
             #expect(isRetry(talk), "\(attempt) \(talk.lines)")
             guard case .send(_, .none, _) = talk.machine.next() else {
-                Issue.record("the bytes are sent without a look: \(talk.lines)")
+                Issue.record("the bytes are sent without a query: \(talk.lines)")
                 return
             }
             advance(&talk)

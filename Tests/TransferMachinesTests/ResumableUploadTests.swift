@@ -187,7 +187,7 @@ import Testing
         talk.hear(204, ["Upload-Offset": "40", "Upload-Complete": "?0"])
         #expect(talk.header("Authorization") == "Bearer s")
         talk.hear(200, ["Upload-Complete": "?1"])
-        #expect(talk.memory?.place == "https://h/p/2", "a new process goes on there")
+        #expect(talk.memory?.place == "https://h/p/2", "a new process continues the upload at this address")
         #expect(
             talk.lines == [
                 "POST https://h/up", "POST https://h/other", "POST https://elsewhere/up", "PATCH https://elsewhere/p/1 0+100",

@@ -86,7 +86,7 @@ import Testing
             switch senders[index].machine.next() {
             case .send(let sent, _, _), .compare(let sent, _, _): request = sent
             case .finished, .fail:
-                Issue.record("seed \(seed): an end that nobody was told")
+                Issue.record("seed \(seed): the end was not reported")
                 return
             }
             var end = WireEnd(head: nil, failure: .connectionLost, bytesSent: 0, bytesReceived: 0)
@@ -126,6 +126,6 @@ import Testing
         for (photo, place) in places {
             #expect(server.files[place] == photo, "seed \(seed): photo \(photo) is not at \(place)")
         }
-        #expect(server.files.count == places.count, "seed \(seed): a photo is there twice")
+        #expect(server.files.count == places.count, "seed \(seed): the server has a photo twice")
     }
 }

@@ -217,21 +217,23 @@ import Testing
         }
         if before.hasEnded, life.hasEnded, case .ended = event {
         } else if case .cancelled = event, case .ended(.failed, _) = before.phase, case .body = before.kept {
-            #expect(life.kept == .nothing && commands.isEmpty, "\(place): what was kept for another try is not wanted")
+            #expect(life.kept == .nothing && commands.isEmpty, "\(place): a cancelled transfer keeps no file for a retry")
         } else if before.hasEnded, life.hasEnded {
             #expect(before.phase == life.phase, "\(place): it ended twice")
         }
-        if commands.contains(.reportEnd) { #expect(life.hasEnded && life.wish == .adopted, "\(place): nobody is to be told") }
-        if life.kept != .nothing { #expect(life.hasEnded, "\(place): what is kept of one that runs?") }
+        if commands.contains(.reportEnd) {
+            #expect(life.hasEnded && life.wish == .adopted, "\(place): an end without interest is reported")
+        }
+        if life.kept != .nothing { #expect(life.hasEnded, "\(place): a running transfer keeps a file for a retry") }
         switch life.phase {
         case .running: #expect(!life.isProven, "\(place): proven, and running")
-        case .finishing: #expect(life.isProven, "\(place): finishing what is not proven")
+        case .finishing: #expect(life.isProven, "\(place): the transfer is finishing without a proof")
         case .held(by: let holders, next: let next):
             #expect(!holders.isEmpty, "\(place): nobody holds it")
             if holders.contains(.person) { #expect(next == .queued, "\(place): paused, and next \(next)") }
         case .queued, .waiting, .ended: break
         }
-        if before.wish == .adopted { #expect(life.wish == .adopted, "\(place): nobody is responsible any more") }
+        if before.wish == .adopted { #expect(life.wish == .adopted, "\(place): an adopted transfer is not adopted any more") }
     }
 }
 

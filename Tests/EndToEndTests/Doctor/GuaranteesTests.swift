@@ -50,7 +50,7 @@ extension EndToEnd.Doctor {
         #expect(printed.verdict("networkIsKnown") == "kept" && printed.verdict("powerIsKnown") == "kept")
         let lines = try home.stormy("doctor", "--all").output.split(separator: "\n")
         let start = try #require(lines.firstIndex(of: "Capabilities of this desktop:"))
-        #expect(lines[(start + 1)...].count == 8, "no line helps here: \(lines)")
+        #expect(lines[(start + 1)...].count == 8, "no advice is possible here: \(lines)")
         #expect(lines.contains { $0.hasPrefix("~ work continues after a force quit: yes, from the next login on. ") }, "\(lines)")
         let wakes =
             mayWake

@@ -200,6 +200,6 @@ private enum UploadFaultPage {
         let written = ((try? String(contentsOf: file, encoding: .utf8)) ?? "").split(separator: "\n")
         let seen = page.split(separator: "\n")
         for (line, other) in zip(written, seen) where line != other { Issue.record("the page says: \(line)\nseen: \(other)") }
-        #expect(written.count == seen.count, "WRITE_TABLES=1 writes the page anew")
+        #expect(written.count == seen.count, "WRITE_TABLES=1 writes the page again")
     }
 }

@@ -69,7 +69,9 @@ private func changes(_ known: [(id: Int64, life: StormLife)], _ look: StormCheck
         #expect(changes([], seen(window(5, 8))) == ["open 5.0...8.0"])
         #expect(changes(known, seen(window(5, 8))) == [])
         #expect(changes(known, seen(window(13, 15))) == ["7 13.0...15.0"])
-        #expect(changes(known, seen([window(7, 9)], now: noon + 6 * 3600)) == ["7 5.0...9.0"], "a beginning that is past stays")
+        #expect(
+            changes(known, seen([window(7, 9)], now: noon + 6 * 3600)) == ["7 5.0...9.0"],
+            "a beginning in the past does not change")
         #expect(changes(known, seen(window(15, 16))) == ["open 15.0...16.0"], "more than six hours later")
     }
 
@@ -545,7 +547,8 @@ private struct Story {
         }
         guard case .open(var life)? = StormLife.follow([], look(forecast(true))).first else { return #expect(Bool(false)) }
         _ = life.handle(.checked(StormNotificationState(.none), now: noon))
-        #expect(StormLife.follow([(1, life)], look(forecast(false, isKnown: false))) == [], "it knows nothing of \(kind)")
+        #expect(
+            StormLife.follow([(1, life)], look(forecast(false, isKnown: false))) == [], "the forecast has no values for \(kind)")
         guard case .change(_, var denied)? = StormLife.follow([(1, life)], look(forecast(false))).first else {
             return #expect(Bool(false))
         }
