@@ -40,7 +40,8 @@ import Testing
             let photos = [try home.picture("one.jpg"), try home.picture("two.jpg")].map(\.path)
             #expect(try await home.stormy(["upload", "--wait"] + photos).status == 0)
             let fine = try await home.stormy("upload", "--verify")
-            #expect(fine.status == 0 && fine.output.contains("one.jpg: the file is correct (the bytes were read back)"), "\(fine)")
+            #expect(
+                fine.status == 0 && fine.output.contains("one.jpg: the file is correct (the bytes were read back)"), "\(fine)")
             let receipt = try #require(try await home.rows("transfers").first?["receipt"] as? [String: Any])
             #expect(receipt["verified"] as? String == "digest" && receipt["checkedAt"] is String)
             try FileManager.default.removeItem(at: store.directory.appendingPathComponent("one.jpg"))

@@ -282,7 +282,8 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         #expect(
             weak.partial == nil
                 && weak.report.description
-                    == "the download started over, because the server sent no usable validator (ETag or Last-Modified)")
+                    == "the download started over, because the server sent no usable validator (ETag or Last-Modified)"
+        )
     }
 
     @Test(arguments: [
