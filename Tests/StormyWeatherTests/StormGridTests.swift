@@ -106,18 +106,18 @@ import Testing
             ## Overview
 
             An hour counts as a storm if the gusts or the rain reach their limit. The section `[storm]` of the configuration sets the limits. This page uses the
-            defaults of \(Int(rule.gustsKMH)) km/h and \(Int(rule.rainMMPerHour)) mm per hour. Thunder counts only with a confirming condition, because the code for thunder is only a score of how unstable the air is.
-            There are two confirming conditions:
+            default limits of \(Int(rule.gustsKMH)) km/h for gusts and \(Int(rule.rainMMPerHour)) mm per hour for rain. Thunder counts only with a confirming condition, because the weather code
+            for thunder is only a score of how unstable the air is. Each of these two conditions confirms thunder:
 
-            - rain or showers are at least \(StormRule.confirmingRainMM) mm per hour, and the CAPE is at least \(Int(StormRule.confirmingCAPE)) J/kg if the service gives a CAPE
-            - gusts are at least half of the limit for gusts
+            - The rain or the showers are at least \(StormRule.confirmingRainMM) mm per hour, and the CAPE is at least \(Int(StormRule.confirmingCAPE)) J/kg if the service sends a CAPE. The CAPE is the energy of unstable air.
+            - The gusts are at least half of the limit for gusts.
 
-            Thunder without a confirming condition does not count, but `stormy check` reports it. If the response has no value of rain for an hour with
-            thunder, the weather is unknown, and `stormy check` reports this. Stormy does not show code 96 as hail, because the server computes 96 from the
-            score for thunder.
+            Thunder without a confirming condition does not count, but the command `stormy check` reports the thunder. If a forecast has no value of rain
+            for an hour with thunder, the weather of this hour is unknown, and the command reports the hour. The weather code 96 means thunder with hail.
+            Stormy does not show hail for this code, because Open-Meteo's server computes the code only from the score for thunder.
 
-            A test writes this page: `WRITE_TABLES=1 swift test --filter StormGridTests`. The test checks \(Self.grid.count) kinds of air. No storm is shown below
-            the limits without a confirming condition, and every squall above the limits is shown.
+            A test writes this page with the command `WRITE_TABLES=1 swift test --filter StormGridTests`. The test checks \(Self.grid.count) combinations of values of
+            the air. The test finds no storm below the limits without a confirming condition, and finds a storm for every squall above the limits.
 
             | Air | CAPE, J/kg | Rain, mm/h | Gusts, km/h | Thunder code | Result | Reason |
             | --- | --- | --- | --- | --- | --- | --- |

@@ -44,25 +44,27 @@ import Testing
         let page = """
             # Which warnings count
 
-            Lists the kinds of official warnings that count as a storm, also if the forecast shows no storm. Describes how Stormy finds the kind of a warning.
+            Lists the kinds of official warnings that count as a storm, even if the forecast shows no storm. Also describes how Stormy finds the kind of a warning.
 
             ## Overview
 
-            A warning counts if its severity is at least `alert_severity`, and if the table shows that its kind counts. Stormy finds the kind in this order:
+            A warning counts as a storm if the severity of the warning is at least `alert_severity`, and if the table shows that the kind of the warning counts.
+            Stormy finds the kind of a warning with the rules in this list, and begins with the first rule:
 
             1. If all areas of a warning are at sea, the kind is "at sea". A zone of the US service ("AMZ650"), a domain of MET Norway ("marine") or
                the name of an area ("Coastal waters") shows that the area is at sea. An area whose name also names land ("Grenada and its waters") is not
                at sea.
-            2. The codes of the warning are checked next, because codes are equal in every language. Stormy reads OASIS event terms ("OET-159"), SAME
-               ("TOR"), P-VTEC ("SVW"), `awareness_type` of MeteoAlarm, and `II` and `GROUP` of the DWD. Stormy also reads the event types of the CMA
-               and the terms of Canada and Taiwan ("winterStorm").
-            3. The CAP category is checked next. If the category is not "Met", the word "storm" alone does not count. Stormy ignores an unknown category.
-            4. The words of the event are checked next, in about forty languages. A hazard on land counts, even if the text contains a word for the
-               sea. Stormy uses the words of the headline only to count a warning, never to ignore a warning. The reason is that the name of a place can
-               contain a word such as "coast" or "hot".
+            2. Stormy next checks the codes of the warning, because codes are equal in every language. Stormy reads OASIS event terms ("OET-159"), SAME codes
+               ("TOR"), P-VTEC codes ("SVW"), the code `awareness_type` of MeteoAlarm, and the codes `II` and `GROUP` of the German weather service (DWD).
+               Stormy also reads the event types of the Chinese weather service (CMA), and the event terms of Canada and Taiwan ("winterStorm").
+            3. Stormy next checks the CAP category of the warning. If the category is not "Met" (weather), the word "storm" alone does not make the warning
+               count. Stormy ignores an unknown category.
+            4. Stormy next checks the words of the event, in about forty languages. If the words name a hazard on land, the warning counts, even if the text
+               also contains a word for the sea. The words of the headline can make a warning count, but cannot make Stormy ignore a warning. The reason is
+               that the name of a place in the headline can contain a word such as "coast" or "hot".
             5. Any other warning of the category "Met" has the kind "\(AlertHazard.weather.name)".
 
-            A test writes this page: `WRITE_TABLES=1 swift test --filter WarningKindTests`.
+            A test writes this page with the command `WRITE_TABLES=1 swift test --filter WarningKindTests`.
 
             | Kind | |
             | --- | --- |

@@ -363,16 +363,18 @@ private struct Story {
 
             ## Overview
 
-            The type `StormLife` contains all rules of this page. A check passes the judged forecast and the state of the notification to `StormLife`.
-            `StormLife` returns the actions. An empty cell means that nothing happens.
+            The type `StormLife` contains all rules of this page. Each check passes the result of the storm rule and the state of the storm's notification
+            to the type `StormLife`. The type returns the actions that Stormy performs. In the table, an empty cell means that Stormy performs no action.
 
-            A forecast is fresh if it arrived at most \(Int(StormCheckData.longestAge / 3600)) h ago, and if its service made it at most \(Int(StormCheckData.longestIssue / 3600)) h ago. A forecast calls a storm off only if the forecast is complete.
-            A forecast is complete if it has values for each hour of the storm and for each kind (thunder, gusts, rain) for which the storm was shown.
-            This table uses a limit of \(Int(StormRule().gustsKMH)) km/h for gusts.
-            Two extreme warnings have the same kind if their hazard and name are equal.
-            If a storm that was called off returns, the return alerts at most \(StormLife.alertingReturns) times in \(Int(StormLife.returnSpan / 3600)) h. The word "earlier" means earlier than the earliest start for which Stormy alerted.
+            A forecast is fresh if Stormy received the forecast at most \(Int(StormCheckData.longestAge / 3600)) h ago, and if the weather service made the forecast at most \(Int(StormCheckData.longestIssue / 3600)) h ago.
+            A forecast can call a storm off only if the forecast is complete. A forecast is complete if the forecast has values for each hour of the storm
+            and for each kind of weather (thunder, gusts, rain) for which Stormy showed the storm.
 
-            A test writes this page: `WRITE_TABLES=1 swift test --filter StormLifeTests`.
+            In the table, the limit for gusts is \(Int(StormRule().gustsKMH)) km/h. Two extreme warnings have the same kind if their hazard and name are equal.
+            If a storm is expected again after Stormy called the storm off, Stormy alerts you of the storm at most \(StormLife.alertingReturns) times in \(Int(StormLife.returnSpan / 3600)) h.
+            In the table, the word "earlier" means earlier than the earliest start of the storm for which Stormy alerted you.
+
+            A test writes this page with the command `WRITE_TABLES=1 swift test --filter StormLifeTests`.
 
             | Storm | Event | Notification | Photo request |
             | --- | --- | --- | --- |
