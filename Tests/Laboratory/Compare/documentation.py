@@ -81,7 +81,7 @@ def cited(key):
     source, place, sentence = QUOTES[key]
     where = f"[{place}]({source})" if source.startswith("https:") else f"{source}, {place}"
     # If a page would read a character as markup, the character is escaped.
-    return f"\"{sentence.replace('<', '&lt;').replace('*', chr(92) + '*')}\" ({where})"
+    return f"The documentation states \"{sentence.replace('<', '&lt;').replace('*', chr(92) + '*')}\" ({where})."
 
 
 if __name__ == "__main__":

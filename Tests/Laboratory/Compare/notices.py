@@ -75,7 +75,7 @@ def _(c):
     time.sleep(4)
     count = screen.shown()
     screen.press("Yes")
-    until(lambda: c.ground.lines("pressed"), 8, f"the press was not reported. Notifications on the screen: {count}")
+    until(lambda: c.ground.lines("pressed"), 8, f"the pressed button was not reported. The number of notifications on the screen was {count}")
     return f"it was heard; {count} stood there"
 
 

@@ -4,12 +4,12 @@ from contenders import CONTENDERS
 from documentation import cited
 
 WAYS = {
-    "systemd": "a timer with `OnCalendar=`, `Persistent=true` and `AccuracySec=1us`, and a service of `Type=oneshot` with `Restart=on-failure`; "
-               "`ExecCondition=` for conditions, `TimeoutStartSec=` for time limits",
-    "cron": "a crontab, with `flock -n` against overlapping runs and `timeout` for time limits; `anacron` for missed runs",
-    "nohup": "`nohup sh -c 'while …'`, which checks the time twice a second and repeats failed work",
+    "systemd": "a timer with `OnCalendar=`, `Persistent=true` and `AccuracySec=1us`, and a service of `Type=oneshot` with `Restart=on-failure`. "
+               "The service uses `ExecCondition=` for conditions, and `TimeoutStartSec=` for time limits",
+    "cron": "a crontab with `flock -n` against overlapping runs, and with `timeout` for time limits. The program `anacron` runs missed work",
+    "nohup": "the command `nohup sh -c 'while …'`, which checks the time twice a second and repeats failed work",
     "workmanager": "the units and commands of version 0.1.1, which an app cannot extend",
-    "stormy": "`stormy schedule`, and two apps with the API: `proving-ground` and `courier-example`",
+    "stormy": "the command `stormy schedule`, and two apps that use the API, `proving-ground` and `courier-example`",
 }
 
 
@@ -40,19 +40,20 @@ def page(every, results, facts):
     lines.append(f"| **Behaviours that work, of {len(every)}** | {counts} |")
     return "\n".join([
         "# Compared with other schedulers", "",
-        "Compares five ways to run background work on a Linux desktop. A test tries each behaviour with each way.", "",
+        "Compares five ways to run background work on a Linux desktop: Stormy and four other schedulers. A test tries each behaviour with each scheduler.", "",
         "## Overview", "",
-        f"`make compare` measured this page on {facts['day']} (`Tests/Laboratory/Compare/compare.py --write`, {facts['minutes']:.0f} minutes).",
-        "Each trial has separate mounts, a separate cgroup and a separate user manager. \"yes\" and \"no\" are results of a trial. \"–\" means that",
-        "the program does not have this function, according to the cited documentation. A note for \"no\" contains the result, and a quotation from",
-        "the documentation. The quotation confirms the result, or describes what the program does instead. A note for \"–\" contains only a quotation.", "",
+        f"The command `make compare` measured this page on {facts['day']} (`Tests/Laboratory/Compare/compare.py --write`, {facts['minutes']:.0f} minutes).",
+        "Each trial has separate mounts, a separate cgroup and a separate user manager. In the table, \"yes\" and \"no\" are results of a trial. The sign",
+        "\"–\" means that the scheduler does not have this function, according to the cited documentation. If the result is \"no\", a note contains the result",
+        "of the trial and a quotation from the documentation. The quotation confirms the result, or describes what the scheduler does instead. If the",
+        "sign is \"–\", the note contains only a quotation.", "",
         f"The tested versions are {facts['versions']}.", "",
         *(f"- **{CONTENDERS[name].title}**: {WAYS[name]}." for name in ORDER), "",
-        "A program has a behaviour only if the code of the job does not need to implement the behaviour. A program also has a behaviour if `curl` (with `-C -`",
-        "and `--retry`), `flock`, `timeout` or `notify-send` implements the behaviour. To simulate a power cut, the test kills every process of the trial.",
-        "To simulate sleep, the test stops every process (SIGSTOP) at the due time, because a test cannot cause real sleep. python3-dbusmock replaces UPower and",
-        "NetworkManager, and reports power, network and metered networks. The systemd timer reads these values in an `ExecCondition=`, because",
-        "`ConditionACPower=` reads /sys instead.", "",
+        "A scheduler has a behaviour only if the user does not need to write code for the behaviour in the job. The programs `curl` (with the options",
+        "`-C -` and `--retry`), `flock`, `timeout` and `notify-send` are permitted in the job of each scheduler. To simulate a power cut, the test kills",
+        "every process of the trial. To simulate sleep, the test stops every process (SIGSTOP) at the due time, because a test cannot cause real sleep.",
+        "The test double python3-dbusmock replaces the services UPower and NetworkManager, and reports power, network and metered networks. The systemd timer",
+        "reads these reports in an `ExecCondition=`, because the setting `ConditionACPower=` reads the real power supply from /sys.", "",
         "| | " + " | ".join(CONTENDERS[name].title for name in ORDER) + " |",
         "|---" * (len(ORDER) + 1) + "|", *lines, "",
         *(f"{number}. {note}" for number, note in enumerate(notes, 1)), ""])

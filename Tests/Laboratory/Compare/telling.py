@@ -141,7 +141,7 @@ def _(c):
     if c.name == "nohup":
         text = (c.ground.folder / "nohup.out").read_text()
         if not re.search(r"\d\d:\d\d", text):
-            raise No("nohup.out contains the output without times")
+            raise No("the file nohup.out contains the output without times")
         return "nohup.out has it"
     text = journal(c) if c.name == "cron" else journal(c, "--user-unit", "job.service" if c.name == "systemd" else "workmanager-*")
     found = re.search(r"(\S+T\S+) .*(exit status 3|status=3)", text)
@@ -150,7 +150,7 @@ def _(c):
     return f"the journal has {found.group(1)}, \"{found.group(2)}\""
 
 
-now = Behaviour("now", TRIED, "You can run work that is due tomorrow now, in the way of the planned run", none={"nohup": "nohup"})
+now = Behaviour("now", TRIED, "You can run work that is due tomorrow at once, in the same way as the planned run", none={"nohup": "nohup"})
 
 
 @now.of("cron")

@@ -12,7 +12,7 @@ def exactly(c, count, settle=2.5):
     """Expects a number of runs, and no further run after a short time."""
     time.sleep(settle)
     if c.count() != count:
-        raise No(f"the work ran {c.count()} times instead of {count}")
+        raise No(f"the number of runs was {c.count()} instead of {count}")
 
 
 def soon(c, seconds=5):
@@ -277,7 +277,7 @@ def _(c):
     return "by an agent whose clock is three days on: one run"
 
 
-skip = Behaviour("skip", MISSED, "With a setting, missed runs do not run later, and the schedule is kept",
+skip = Behaviour("skip", MISSED, "With a setting, missed runs do not run later, and the schedule does not change",
                  {"nohup": "nohup", "workmanager": "wm.catch-up"})
 
 
@@ -312,7 +312,7 @@ def _(c):
     return "it did not run, and waits for its next time"
 
 
-stopped = Behaviour("stopped", MISSED, "If all processes are stopped during the due moment (in place of sleep), the run happens once", {"nohup": "sleep"})
+stopped = Behaviour("stopped", MISSED, "If all processes are stopped at the due time (in place of sleep), the work runs once afterwards", {"nohup": "sleep"})
 
 
 @stopped.rest
@@ -365,7 +365,7 @@ def _(c):
     return "it ran once after the start"
 
 
-served = Behaviour("served", MISSED, "After a restart, work that ran today does not run again, and its schedule is kept",
+served = Behaviour("served", MISSED, "After a restart, work that ran today does not run again, and the schedule of the work does not change",
                    {"nohup": "nohup", "workmanager": "timer.startup"})
 
 
