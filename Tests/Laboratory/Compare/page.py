@@ -40,7 +40,7 @@ def page(every, results, facts):
     lines.append(f"| **Behaviours that work, of {len(every)}** | {counts} |")
     return "\n".join([
         "# Compared with other schedulers", "",
-        "Compares five ways to run background work on a Linux desktop: Stormy and four other schedulers. A test tries each behaviour with each scheduler.", "",
+        "Compares Stormy with four other schedulers of background work on a Linux desktop. A test tries each behaviour with each of these schedulers.", "",
         "## Overview", "",
         f"The command `make compare` measured this page on {facts['day']} (`Tests/Laboratory/Compare/compare.py --write`, {facts['minutes']:.0f} minutes).",
         "Each trial has separate mounts, a separate cgroup and a separate user manager. In the table, \"yes\" and \"no\" are results of a trial. The sign",
