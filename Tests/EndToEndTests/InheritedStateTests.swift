@@ -96,6 +96,8 @@ extension EndToEnd {
             let before = try Data(contentsOf: URL(fileURLWithPath: file))
             let report = try home.stormy("report", "-o", file)
             #expect(report.status == 73 && report.errors.contains("is a file of Stormy"), "\(report)")
+            let other = home.directories.configuration.appendingPathComponent("other.toml").path
+            #expect(try home.stormy("download", "http://127.0.0.1:9/x", "-o", other).status == 73)
             let picture = try home.stormy("forecast", "A", "--svg", file)
             #expect(picture.status != 0, "\(picture)")
             #expect(try Data(contentsOf: URL(fileURLWithPath: file)) == before)

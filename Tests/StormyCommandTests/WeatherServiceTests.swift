@@ -229,9 +229,8 @@ import Testing
             try await home.stormy("schedule")
             #expect(try await home.check().outcome == .completed)
             #expect(home.shown == ["Storm expected in Here"])
-            #expect(
-                try await home.stormy("status").output.contains(
-                    "Not used: warnings of bright-sky: no response arrived within the time limit"))
+            let status = try await home.stormy("status").output
+            #expect(status.contains("Not used: warnings of bright-sky: no"), "\(status)")
         }
     }
 

@@ -15,7 +15,7 @@ public struct SimulateCommand: BackgroundCommand {
         case expire
     }
 
-    @Argument(help: "What to do: launch (launches the app for a request) or expire (ends the time of a launch).")
+    @Argument(help: "The action: launch (launches the app for a request) or expire (ends the time of a launch).")
     var action: Action
     @Argument(help: "The identifier of the request. The command `why` lists the identifiers.", completion: .requests)
     var identifier: String

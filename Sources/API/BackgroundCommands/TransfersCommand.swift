@@ -8,7 +8,7 @@ public struct TransfersCommand: BackgroundCommand {
         "transfers", "Lists downloads and uploads, or cancels, pauses, resumes or retries them.",
         example: "transfers resume all")
 
-    @Argument(help: "What to do with the transfers: cancel, pause, resume or retry.") var action: BackgroundTransfers.Action?
+    @Argument(help: "The action for the transfers: cancel, pause, resume or retry.") var action: BackgroundTransfers.Action?
     @Argument(help: "The ids of the transfers to change, or \"all\".", completion: .transferIDs) var ids: [String] = []
     @Option(help: "The maximum number of completed and cancelled transfers to show.") var limit = 20
     @Flag(help: "Keep running, and show the transfers again after each change.") var watch = false

@@ -98,8 +98,7 @@ final class RehearsalDesk: ConditionsSource, Presenter {
     func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?) {
         let (event, tell) = state.withLock { state -> (PresenterEvent, @Sendable (AgentEvent) -> Void) in
             guard state.machine.hasNotificationServer else {
-                let trouble = PresenterFailure.noServer("the notification server disconnected from the bus")
-                return (.failed(identifier: notice.identifier, trouble), state.post)
+                return (.failed(identifier: notice.identifier, .noServer("the server disconnected from the bus")), state.post)
             }
             let number = serverID ?? state.nextID
             if serverID == nil { state.nextID += 1 }

@@ -6,6 +6,8 @@ import ProcessSupport
 /// opens no file, because closing the file of a database would release this process's locks on the database.
 package struct OwnFiles: Sendable {
     private let folders: [PathName]
+    /// The folder of the configuration, or `nil` if the folder does not exist.
+    private let configuration: PathName?
     /// The identities of the files in the folders. An identity stays the same if a file has several names, for example because of
     /// a hard link or a folder that is mounted twice.
     private let files: Set<Identity>
@@ -30,6 +32,7 @@ package struct OwnFiles: Sendable {
     package init(
         _ directories: AppDirectories = AppRuntime.shared.directories, secrets: [String] = StormySettings.current.secretFiles
     ) {
+        configuration = PathName.resolved(directories.configuration.path)
         folders = [directories.configuration, directories.state, directories.data].compactMap { PathName.resolved($0.path) }
         var (files, trouble): (Set<Identity>, String?) = ([], nil)
         var paths = secrets
@@ -58,7 +61,10 @@ package struct OwnFiles: Sendable {
     /// - Throws: ``Unknown``.
     package func contain(_ path: String) throws(Unknown) -> Bool {
         switch PathStatus.at(path) {
-        case .absent: return PathName.resolved(URL(exactPath: path).deletingLastPathComponent().path).map(isAtOrBelow) ?? false
+        // A new file in the folder of the configuration would be read as the configuration.
+        case .absent:
+            let folder = PathName.resolved(URL(exactPath: path).deletingLastPathComponent().path)
+            return configuration != nil && folder == configuration
         // If a path is not valid for any file, it is not the path of a file of the app.
         case .unreadable(let number) where FileFault(number) == .impossible: return false
         case .unreadable(let number): throw Unknown(reason: String(cString: strerror(number)))
@@ -90,9 +96,6 @@ package struct OwnFiles: Sendable {
         let count = readlink("/proc/self/fd/\(descriptor)", &path, path.count - 1)
         return count > 0 ? PathName(bytes: path[..<count].map { UInt8(bitPattern: $0) }) : nil
     }
-
-    /// Returns whether a folder is one of the app's folders, or is in one of them.
-    private func isAtOrBelow(_ folder: PathName) -> Bool { folders.contains { $0 == folder || folder.isInside($0) } }
 
     private func isBelow(_ path: PathName) -> Bool { folders.contains { path.isInside($0) } }
 }

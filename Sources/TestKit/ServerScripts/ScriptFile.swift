@@ -6,7 +6,8 @@ public struct ScriptFile: Sendable, Equatable {
     public static let grammar = #"""
         A script consists of lines. A line with a method and a path begins a route.
         The path is exact, or a prefix that ends with *. The indented lines below the
-        line are the steps of the response. "then" begins the response to the next request.
+        line are the steps of the response. "then" begins the response to the next
+        request.
         The last response is used for all further requests. # begins a comment.
 
           GET /file

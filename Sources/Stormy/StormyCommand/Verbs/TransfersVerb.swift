@@ -17,7 +17,7 @@ struct TransfersVerb: AsyncParsableCommand {
         var ofTransfers: BackgroundTransfers.Action? { BackgroundTransfers.Action(rawValue: rawValue) }
     }
 
-    @Argument(help: "What to do: cancel, pause, resume, retry, or clear (removes ended transfers from the list).") var action:
+    @Argument(help: "The action: cancel, pause, resume, retry, or clear (removes ended transfers from the list).") var action:
         Action?
     @Argument(help: "The ids of the transfers to change, or \"all\".", completion: .transferIDs) var ids: [String] = []
     @Flag(help: "Also show the requests for forecasts, and transfers that were cleared.") var all = false
