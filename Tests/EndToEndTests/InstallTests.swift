@@ -76,7 +76,7 @@ extension EndToEnd {
             #expect(!files.contains { $0.hasPrefix("applications") })
             #expect(try home.stormy("install").status == 0)
             let written = files
-            #expect(try home.stormy("install").output.hasPrefix("Nothing to do"))
+            #expect(try home.stormy("install").output.hasPrefix("No file in "))
             #expect(files == written)
             #expect(try home.stormy("uninstall", "--dry-run").output.contains("would remove"))
             #expect(files == written)

@@ -35,7 +35,7 @@ extension EndToEnd {
                 #expect(lines.contains("\(verb): 0"), "\(verb): \(result)")
             }
             #expect(!lines.contains("upload \(photo.path): 0"), "\(result)")
-            #expect(lines.contains { $0.contains(photo.path) && $0.contains("no space left") }, "\(result)")
+            #expect(lines.contains { $0.contains(photo.path) && $0.contains("no space is left") }, "\(result)")
             #expect(lines.contains { $0.hasPrefix("✗ disk:") } && !lines.contains { $0.contains("damaged") }, "\(result)")
         }
 
@@ -54,7 +54,7 @@ extension EndToEnd {
                 '\(tool)' upload '\(files)/a.jpg' '\(files)/b.jpg' 2>&1; echo "status $?"
                 """
             let result = try Child.run("unshare", Namespaces.withOwnMounts(script), environment: home.environment)
-            let named = ["a", "b"].filter { result.output.contains("/\($0).jpg was not queued: no space left") }
+            let named = ["a", "b"].filter { result.output.contains("/\($0).jpg was not queued: no space is left") }
             #expect(named.count == 1 && result.output.contains("status 73"), "\(result)")
         }
     }

@@ -8,7 +8,7 @@ import Foundation
 
 /// A request for a later launch in the background. The class is abstract, so submit an instance of a subclass.
 open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // Unchecked, because the scheduler copies each request
-    /// The identifier of the task. The permitted list must contain this identifier.
+    /// The identifier of the task. The app's list of permitted identifiers must contain this identifier.
     public let identifier: String
 
     /// The earliest date of the launch, or `nil` for no delay. The launch may begin later. A date in the past has the same effect

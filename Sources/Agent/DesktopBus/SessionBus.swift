@@ -37,8 +37,8 @@ package final class SessionBus {
     /// connection, and only if the address differs.
     package func open(busAddress: String? = nil) throws(BusTrouble) -> OpaquePointer {
         let told = busAddress.flatMap(SessionBusAddress.withoutAutolaunch)
-        // Two cases are handled here: the connection may be closed although its signal has not arrived yet. Or the user's session
-        // may be on another bus, so that the shown notifications belong to the old bus.
+        // The connection may be closed although the signal that reports this has not arrived yet. The user's session may also be
+        // on another bus, so that the shown notifications belong to the old bus.
         if isDead || told.map({ isElsewhere(than: $0) }) ?? false { onLost?() }
         if let connection { return connection }
         let current = environment(Self.variable)

@@ -16,8 +16,8 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     case failed(path: String, reason: String)
     /// The ledger, the log or the index of the log was removed or replaced while this process had the file open.
     case replaced(path: String)
-    /// The log or the index of the log was removed while the agent had the file open. The agent has not saved the content of this
-    /// file yet.
+    /// The database's write-ahead log, or the index of this log, was removed while the agent had the file open. The agent has not
+    /// saved the content of the removed file yet.
     case unsaved(path: String)
     /// The folder that an environment variable contains cannot be used.
     case unusableFolder(variable: String, fault: FolderFault)

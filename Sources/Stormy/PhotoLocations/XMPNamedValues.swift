@@ -18,7 +18,8 @@ extension XMPScanner {
         return names.contains(String(decoding: local, as: UTF8.self).lowercased())
     }
 
-    /// Records the values of an element whose name is in an attribute, or in the preceding element.
+    /// Records the values of an XML element. The name of the property is in an attribute of the element, or is the text of the
+    /// preceding element.
     mutating func recordNamedValues(
         _ start: Int, _ name: [UInt8], _ attributes: [(name: Range<Int>, value: Range<Int>)], isClosed: Bool
     ) {

@@ -188,7 +188,7 @@ public enum BackgroundTransfers {
         /// Removes the copy.
         public func remove() { unlink(file.path) }
 
-        /// The path of the copy.
+        /// The path of the copy that the agent made of the file.
         public var file: URL { place }
         private let place: URL
 
