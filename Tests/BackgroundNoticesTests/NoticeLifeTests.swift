@@ -196,7 +196,7 @@ import Testing
         var same = NoticeLife(phase: .presenting, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
         #expect(same.handle(.pressed(serverID: 7, now: now)) == [.withdraw(serverID: 7)])
         #expect(same.phase == .closed)
-        // The server ended after the press. The next server is already showing the notification.
+        // The notification server ended after the user pressed the notification. The next server is already showing the notification.
         for phase in [NoticeLife.Phase.pending, .presenting] {
             var late = NoticeLife(phase: phase, serverID: nil, trouble: nil, deliveredAt: now, endedAt: nil)
             #expect(late.isPressable(as: 7) && late.handle(.pressed(serverID: 7, now: now)) == [])

@@ -103,6 +103,17 @@ import Testing
         #expect(kept.credentials.isEmpty && kept.contains("c2pa"))
     }
 
+    /// The assertions are maps of CBOR with binary numbers.
+    @Test(arguments: [("coordinates", true), ("geo", true), ("location", true), ("title", false), ("relationship", false)])
+    func `content credentials with a location in CBOR are removed`(_ key: String, _ isLocation: Bool) throws {
+        let map = [0xA1, 0x60 | UInt8(key.utf8.count)] + Array(key.utf8) + [0x82, 0xFB] + Samples.double(2.2945).reversed()
+        let label = Samples.box("jumd", Array("c2pa".utf8) + [UInt8](repeating: 7, count: 20))
+        let box = Samples.box("jumb", label + Samples.box("cbor", map))
+        let file = Samples.jpeg(Samples.segment(0xEB, Array("JP\0\u{1}\0\0\0\u{1}".utf8) + box))
+        let cleaned = try Cleaned(file)
+        #expect(cleaned.credentials.isEmpty != isLocation && cleaned.contains("c2pa") != isLocation)
+    }
+
     @Test(arguments: [
         "{\"latitude\": 47.370094, \"longitude\": 8.549106}", "Latitude=47.370094; Longitude=8.549106",
         "at +47.370094+008.549106/",

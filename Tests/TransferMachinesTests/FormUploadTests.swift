@@ -55,8 +55,13 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
     /// A script can respond with status 200 to a file that it did not store.
     @Test(arguments: [
         (#"{"success":false,"error":"quota exceeded"}"#, "quota exceeded"), (#"{"ok":false}"#, nil),
-        (#"{"status":"error","message":"file type not allowed"}"#, "file type not allowed"), (#"{"error":"no"}"#, "no"),
+        (#"{"status":"error","message":"file type not allowed"}"#, "file type not allowed"), (#"{"error":"denied"}"#, "denied"),
         (#"{"errors":["too large"]}"#, "too large"), (#"{"error":{"code":5}}"#, nil), (#"{"success":"false"}"#, nil),
+        (#"{"success":0,"message":"file too big"}"#, "file too big"), (#"{"ok":0}"#, nil),
+        (#"{"error":1,"message":"file too big"}"#, "file too big"), (#"{"status":false,"message":"no","data":{}}"#, "no"),
+        (#"{"status":400,"message":"no"}"#, "no"), (#"{"errors":"denied"}"#, "denied"),
+        (#"[{"success":false,"error":"no"}]"#, "no"),
+        (#"{"files":[{"name":"a.jpg","size":9,"error":"File type not allowed"}]}"#, "File type not allowed"),
         (#"<rsp stat="fail"><err code="5" msg="Filetype was not recognised"/></rsp>"#, "Filetype was not recognised"),
     ]) func `a successful response that contains a refusal is a failure`(_ body: String, _ reason: String?) {
         var end = end(200, sent: 1_000)
@@ -67,6 +72,9 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
     @Test(arguments: [
         "", "ok", #"{"success":true,"errors":[]}"#, #"{"status":"ok","error":null}"#, #"{"error":""}"#, #"{"id":7}"#, "[1]",
+        #"{"success":true,"error":"none"}"#, #"{"success":1,"errors":{"count":1}}"#, #"{"status":0,"msg":"ok"}"#,
+        #"{"errors":{"a.jpg":null},"status":"ok"}"#, #"{"files":[{"name":"a.jpg","url":"/a.jpg"}]}"#,
+        #"{"error":0,"url":"/a.jpg"}"#,
         #"<rsp stat="ok"><photoid>7</photoid></rsp>"#, "<html><h1>Thank you</h1></html>",
     ]) func `a response without a refusal completes the upload`(_ body: String) {
         var end = end(200, sent: 1_000)

@@ -60,8 +60,8 @@ package final class ActiveTransfers: Sendable {
 
 /// Runs a call that an app awaits. The process does not end before the app's code after the call continues.
 ///
-/// The end of the call is counted on the caller's actor. On the main actor, no other code runs between this count and the app's
-/// code.
+/// The number of running calls is decreased on the caller's actor. On the main actor, no other code runs between this change and
+/// the app's code.
 nonisolated(nonsending) package func awaited<Value>(_ call: () async throws -> Value) async throws -> Value {
     let calls = ActiveTransfers.current.ordinary
     calls.enter()

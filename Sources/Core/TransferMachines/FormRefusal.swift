@@ -13,48 +13,93 @@ struct FormRefusal: Equatable {
         if let root = ResponseXML.read(body) {
             guard root.attributes["stat"]?.lowercased() == "fail" else { return nil }
             reason = ServerText.line(root["err"]?.attributes["msg"] ?? "")
-        } else if let result = try? JSONDecoder().decode(Result.self, from: body), result.isRefusal {
-            reason = ServerReason(body)?.text ?? ServerText.line(result.error ?? "")
+        } else if let value = try? JSONDecoder().decode(Value.self, from: body), let refusal = value.refusal {
+            reason = ServerReason(body)?.text ?? ServerText.line(refusal)
         } else {
             return nil
         }
     }
 
-    private struct Result: Decodable {
-        private enum Key: CodingKey { case success, ok, status, error, errors }
-
-        private(set) var isRefusal = false
-        /// The text of `error`, if `error` is a text.
-        private(set) var error: String?
+    /// A value of JSON. The types of the same keys differ between scripts: `success` is `false`, `0` or `"false"`.
+    private enum Value: Decodable {
+        case flag(Bool)
+        case number(Double)
+        case text(String)
+        case list([Value])
+        case object([String: Value])
+        case null
 
         init(from decoder: any Decoder) throws {
-            let values = try decoder.container(keyedBy: Key.self)
-            for key in [Key.success, .ok] {
-                if let isStored = try? values.decode(Bool.self, forKey: key) { isRefusal = isRefusal || !isStored }
-                if let text = try? values.decode(String.self, forKey: key) {
-                    isRefusal = isRefusal || text.lowercased() == "false"
-                }
-            }
-            if let status = try? values.decode(String.self, forKey: .status) {
-                isRefusal = isRefusal || ["error", "fail", "failed", "failure"].contains(status.lowercased())
-            }
-            error = try? values.decode(String.self, forKey: .error)
-            isRefusal = isRefusal || error?.isEmpty == false || (try? values.decode(Bool.self, forKey: .error)) == true
-            // An object or a list is a refusal if it is not empty.
-            for key in [Key.error, .errors] {
-                if let list = try? values.nestedUnkeyedContainer(forKey: key) { isRefusal = isRefusal || (list.count ?? 0) > 0 }
-                if let object = try? values.nestedContainer(keyedBy: AnyKey.self, forKey: key) {
-                    isRefusal = isRefusal || !object.allKeys.isEmpty
-                }
+            let value = try decoder.singleValueContainer()
+            if let flag = try? value.decode(Bool.self) {
+                self = .flag(flag)
+            } else if let number = try? value.decode(Double.self) {
+                self = .number(number)
+            } else if let text = try? value.decode(String.self) {
+                self = .text(text)
+            } else if let list = try? value.decode([Value].self) {
+                self = .list(list)
+            } else {
+                self = (try? value.decode([String: Value].self)).map(Value.object) ?? .null
             }
         }
-    }
 
-    private struct AnyKey: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
+        /// The meaning of the value if it states whether something is true. `nil` for any other value.
+        private var isTrue: Bool? {
+            switch self {
+            case .flag(let flag): flag
+            case .number(let number): number != 0
+            case .text(let text):
+                ["true", "1", "yes", "ok"].contains(text.lowercased())
+                    ? true : ["false", "0", "no", "none", "null", ""].contains(text.lowercased()) ? false : nil
+            case .list, .object, .null: nil
+            }
+        }
 
-        init?(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
+        /// `true` if the value describes an error: a text, a number, or a list or an object with such values.
+        private var isError: Bool {
+            switch self {
+            case .list(let values): values.contains(where: \.isError)
+            case .object(let values): values.values.contains(where: \.isError)
+            case .null: false
+            case .flag, .number, .text: isTrue ?? true
+            }
+        }
+
+        /// The reason of a refusal, or `nil` if the value is not a refusal. A list contains a result for each file.
+        var refusal: String? {
+            switch self {
+            case .list(let values): return values.lazy.compactMap(\.refusal).first
+            case .object(let values):
+                let stated = (values["success"] ?? values["ok"])?.isTrue
+                if stated == true { return nil }
+                if stated == false || values["status"]?.isFailedStatus == true || (values["error"] ?? values["errors"])?.isError == true {
+                    return ["message", "msg", "error", "err", "errors"].lazy.compactMap { values[$0]?.words }.first ?? ""
+                }
+                return values["files"]?.refusal
+            case .flag, .number, .text, .null: return nil
+            }
+        }
+
+        /// `true` for `false`, for an HTTP status of an error, and for a word such as "failed". The number 0 is the success of some
+        /// scripts.
+        private var isFailedStatus: Bool {
+            switch self {
+            case .flag(let flag): !flag
+            case .number(let number): number >= 400
+            case .text(let text): ["error", "fail", "failed", "failure", "false"].contains(text.lowercased())
+            case .list, .object, .null: false
+            }
+        }
+
+        /// The first text in the value.
+        private var words: String? {
+            switch self {
+            case .text(let text): text.isEmpty ? nil : text
+            case .list(let values): values.lazy.compactMap(\.words).first
+            case .object(let values): (values["message"] ?? values["msg"])?.words
+            case .flag, .number, .null: nil
+            }
+        }
     }
 }

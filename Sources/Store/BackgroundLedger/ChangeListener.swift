@@ -46,7 +46,7 @@ package struct ChangeListener: ~Copyable, Sendable {
     /// during the read must not be lost.
     package borrowing func drain() { Self.drain(descriptor) }
 
-    /// Consumes the received notifications of a descriptor.
+    /// Reads the waiting change notifications of a descriptor, and discards them.
     ///
     /// - Returns: `true` if a notification was received.
     @discardableResult

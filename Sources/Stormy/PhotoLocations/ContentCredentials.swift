@@ -26,6 +26,25 @@ struct ContentCredentials {
         let block = block
         view.recordBlock(block)
         view.search.recordSignature(block) { remove(block) }
-        if Self.locations.contains(where: { bytes.firstRange(of: Array($0.utf8)) != nil }) { view.search.removeSignatures() }
+        let hasLocation = Self.locations.contains { bytes.firstRange(of: Array($0.utf8)) != nil }
+        if hasLocation || Self.hasLocationKey(bytes) { view.search.removeSignatures() }
+    }
+
+    /// Names of coordinates that are too short or too general for a search in any bytes.
+    private static let keys: Set<String> = [
+        "geo", "lat", "lon", "lng", "latlng", "latlon", "coord", "coords", "coordinate", "coordinates", "geojson", "geohash", "geotag",
+    ]
+
+    /// Returns whether a map of CBOR (RFC 8949) has a key about a location. The coordinates after the key are binary numbers. A text
+    /// of up to 23 bytes begins with the byte 0x60 plus its length.
+    private static func hasLocationKey(_ bytes: [UInt8]) -> Bool {
+        bytes.indices.contains { start in
+            let length = Int(bytes[start]) - 0x60
+            let end = start + 1 + length
+            guard (3...23).contains(length), end < bytes.count else { return false }
+            let key = bytes[(start + 1)..<end]
+            guard key.allSatisfy({ (65...90).contains($0) || (97...122).contains($0) || $0 == 95 }) else { return false }
+            return keys.contains(String(decoding: key, as: UTF8.self).lowercased()) || LocationNames.isLocation(key)
+        }
     }
 }

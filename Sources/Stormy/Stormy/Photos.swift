@@ -211,7 +211,8 @@ extension StormyStore {
 
     private static func newSubmission() -> String { BackgroundTransfers.stored(submissionKey: UUID.random().uuidString) }
 
-    /// Closes the record with the state `held` of a file that was sent. The user does not have to decide about the file any more.
+    /// Closes the record of a held photo after its file was sent in another way. The user does not have to decide about the file
+    /// any more.
     static func closeHeld(_ path: String, _ destination: String?, in database: Database) throws {
         try database.execute(
             sql: """

@@ -147,7 +147,7 @@ package final class SimulatedHost {
     /// Simulates a newer version that migrates the ledger. The agent exits, and no agent starts until the newer version is
     /// removed.
     package func useNewerVersion(_ isNewer: Bool) throws {
-        log(isNewer ? "a newer version takes over" : "this version runs again")
+        log(isNewer ? "a newer version of the app runs" : "the current version of the app runs again")
         isNewerInUse = isNewer
         try ledger.setSuperseded(isNewer)
         try run()
