@@ -32,7 +32,8 @@ struct ContentCredentials {
 
     /// Names of coordinates that are too short or too general for a search in any bytes.
     private static let keys: Set<String> = [
-        "geo", "lat", "lon", "lng", "latlng", "latlon", "coord", "coords", "coordinate", "coordinates", "geojson", "geohash", "geotag",
+        "geo", "lat", "lon", "lng", "latlng", "latlon", "coord", "coords", "coordinate", "coordinates", "geojson", "geohash",
+        "geotag",
     ]
 
     /// Returns whether a map of CBOR (RFC 8949) has a key about a location. The coordinates after the key are binary numbers. A text
