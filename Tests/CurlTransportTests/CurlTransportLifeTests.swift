@@ -202,4 +202,16 @@ import TransferMachines
         let end = await Bench().run(request)
         #expect(end.failure == (leastRate == 0 ? nil : .stalled), "\(end)")
     }
+
+    /// The server sends interim responses until the client closes the connection.
+    @Test func `header lines without end are a stall`() async {
+        let server = ScriptedServer { client in
+            _ = client.readHead()
+            while !client.isGone(within: 0.02) { client.send("HTTP/1.1 102 Processing\r\n\r\n") }
+        }
+        var request = WireRequest(method: "GET", url: server.url, idleTimeout: 0.1)
+        request.leastRate = 30
+        let end = await Bench().run(request)
+        #expect(end.failure == .stalled, "\(end)")
+    }
 }

@@ -56,6 +56,8 @@ final class RunningAttempt {
     private(set) var received: Int64 = 0
     /// The time of the last activity. `nil` while libcurl connects, because libcurl measures the time of the connection.
     private var lastActivity: Double?
+    /// The time of the first header line after which no other data was transferred.
+    private var headersBegan: Double?
     /// `true` while the sink or the source makes the server wait. The server's silence does not count during this pause.
     private var isPaused = false
     /// The number of bytes that arrived after the last activity and were too few to count as activity.
@@ -144,7 +146,7 @@ final class RunningAttempt {
 
     /// Handles a header line. If the result is `false`, the transfer is stopped.
     func receive(headerLine line: UnsafeRawBufferPointer) -> Bool {
-        lastActivity = monotonicSeconds()
+        recordHeaderLine()
         switch collector.add(line) {
         case .more:
             return true
@@ -208,13 +210,22 @@ final class RunningAttempt {
         _ = clibcurl_set_list(easy, CURLOPT_HTTPHEADER, harmlessHeaders)
     }
 
+    /// Records a header line. A server that sends only header lines, for example interim responses with status 102, counts as
+    /// silent after ten times the idle timeout. A gateway can send such lines without end while its server does not respond.
+    private func recordHeaderLine() {
+        let now = monotonicSeconds()
+        let began = headersBegan ?? now
+        headersBegan = began
+        if request.leastRate == 0 || now - began < 10 * request.idleTimeout { lastActivity = now }
+    }
+
     /// Records received data. If too little data arrived for the elapsed time, the data counts as silence.
     private func recordArrival(_ count: Int64) {
         let now = monotonicSeconds()
         trickle += count
         // The first data may take a long time, because the server may compute the response.
         if received > 0, let lastActivity, Double(trickle) < (now - lastActivity) * Double(request.leastRate) { return }
-        (lastActivity, trickle) = (now, 0)
+        (lastActivity, trickle, headersBegan) = (now, 0, nil)
     }
 
     /// Fills the buffer and returns the number of bytes. The result `nil` aborts the transfer.
@@ -250,7 +261,7 @@ final class RunningAttempt {
         if (downloaded, uploaded) != lastCounts {
             let counts = uploaded != lastCounts.1 || request.leastRate == 0
             lastCounts = (downloaded, uploaded)
-            if lastActivity != nil, counts { (lastActivity, trickle) = (now, 0) }
+            if lastActivity != nil, counts { (lastActivity, trickle, headersBegan) = (now, 0, nil) }
         }
         sent = min(uploaded, source.map { $0.byteCount < 0 ? sourceOffset : $0.byteCount } ?? 0)
         guard (sent, received) != (lastReport.sent, lastReport.received), now - lastReport.time >= Self.progressInterval
