@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    /// A configuration of sessions for whose ends the agent does not launch the app.
+    /// A configuration of background sessions. The agent does not launch the app when tasks of such a session end.
     private static var quietConfiguration: URLSessionConfiguration {
         let configuration = URLSessionConfiguration.background(withIdentifier: "files")
         configuration.sessionSendsLaunchEvents = false

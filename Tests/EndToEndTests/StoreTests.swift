@@ -80,8 +80,8 @@ extension EndToEnd {
             #expect(told?.variables["DBUS_SESSION_BUS_ADDRESS"] == "unix:path=/of/this/desktop")
         }
 
-        /// A process was stopped during a transaction. Commands that only read do not wait. Commands that write print the name of
-        /// the process.
+        /// A process was stopped during a transaction. Commands that only read do not wait. A command that changes the database
+        /// prints the name of the stopped process.
         @Test(arguments: ["state/stormy/agent.sqlite", "data/stormy/stormy.sqlite"])
         func `a stopped writer does not delay commands that only read`(_ file: String) throws {
             let verbs = ["status", "transfers", "history", "why"]

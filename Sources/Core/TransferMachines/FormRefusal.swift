@@ -2,8 +2,8 @@ import Foundation
 
 /// A refusal in the body of a successful response to a form. Many scripts respond with status 200 to a file that they did not store.
 ///
-/// Only refusals for programs are read: JSON with `success`, `ok`, `status`, `error` or `errors`, and XML with `stat="fail"` (the
-/// form of Flickr's API). A page for readers is not interpreted.
+/// Only refusals for programs are read: JSON with `success`, `ok`, `status`, `result`, `error` or `errors`, XML with `stat="fail"` (the
+/// form of Flickr's API), and XML that is an error. A page for readers is not interpreted.
 struct FormRefusal: Equatable {
     /// The reason as a single line, or an empty text if the body contains no reason.
     let reason: String
@@ -11,8 +11,9 @@ struct FormRefusal: Equatable {
     /// Creates a refusal. Returns `nil` if the body is not a refusal for programs.
     init?(_ body: Data) {
         if let root = ResponseXML.read(body) {
-            guard root.attributes["stat"]?.lowercased() == "fail" else { return nil }
-            reason = ServerText.line(root["err"]?.attributes["msg"] ?? "")
+            let error = root.name.lowercased() == "error" ? ServerReason(body) : nil
+            guard error != nil || root.attributes["stat"]?.lowercased() == "fail" else { return nil }
+            reason = error?.text ?? ServerText.line(root["err"]?.attributes["msg"] ?? "")
         } else if let value = try? JSONDecoder().decode(Value.self, from: body), let refusal = value.refusal {
             reason = ServerReason(body)?.text ?? ServerText.line(refusal)
         } else {
@@ -40,7 +41,9 @@ struct FormRefusal: Equatable {
             } else if let list = try? value.decode([Value].self) {
                 self = .list(list)
             } else {
-                self = (try? value.decode([String: Value].self)).map(Value.object) ?? .null
+                // Some servers write the keys with a capital letter.
+                let values = try? value.decode([String: Value].self)
+                self = values.map { .object(Dictionary($0.map { ($0.lowercased(), $1) }) { first, _ in first }) } ?? .null
             }
         }
 

@@ -33,7 +33,7 @@ extension TransferLife {
     package enum Phase: Equatable, Sendable {
         /// The transfer waits until its holders release it.
         case held(by: Holders, next: Next)
-        /// The transfer begins when its needs are met and the maximum number of attempts is not reached.
+        /// The transfer begins when its conditions are met and fewer transfers are running than are allowed at the same time.
         case queued
         /// The transfer waits for its next attempt, or for the begin date that the app chose.
         case waiting(until: Date)

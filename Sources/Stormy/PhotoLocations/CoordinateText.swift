@@ -129,7 +129,7 @@ struct CoordinateText {
         return start < end ? start..<end : nil
     }
 
-    /// Returns the start of the value of a name. Marks between the name and the value are skipped.
+    /// Returns the position at which the value after a name begins. Marks between the name and the value are skipped.
     private func value(behind name: Range<Int>, isMarkup: Bool) -> Int? {
         var index = name.upperBound
         let limit = min(letters.count, index + 40)

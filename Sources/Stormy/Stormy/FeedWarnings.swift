@@ -91,7 +91,7 @@ struct FeedWarnings: Sendable {
         let now = BGTaskScheduler.now
         let unplaced = messages.compactMap { $0.unplaced(at: place.coordinates, least: settings.rule.alertSeverity, now: now) }
         let found = [
-            (unplaced.count { $0 == .all }, "warnings have only codes of areas that are not known"),
+            (unplaced.count { $0 == .all }, "warnings name their areas only by codes that Stormy does not know"),
             (unplaced.count { $0 == .some }, "warnings have some codes of areas that are not known, and may also be valid here"),
             (messages.count(where: \.hasUnreadableShapes), "warnings have polygons or circles that cannot be read"),
             (

@@ -97,7 +97,7 @@ package struct PhotoReconciliation {
     /// Stores the ends of transfers that are missing in this store. The ends are missing because the store could not be written
     /// at that time, or was restored from a backup. After this, the user may add these photos again.
     ///
-    /// - Returns: the photos, with their ends.
+    /// - Returns: the photos, each with the result of its upload.
     @discardableResult
     func end(_ queued: [PhotoRecord], _ transfers: [String: BackgroundTransferStatus]) throws -> [PhotoRecord] {
         let ended = queued.compactMap { photo in photo.submission.flatMap { transfers[$0] }.flatMap(photo.ended) }

@@ -135,7 +135,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // Unchecked, because it
     /// ``URLSessionTask/State/completed``, and `resume()` and `cancel()` have no effect.
     ///
     /// If the agent's database (ledger) cannot be read for a minute, a message is printed on standard error. The list then
-    /// contains only the tasks of this process. If a task was missing, a new task fails, because the two tasks may be equal.
+    /// contains only the tasks of this process. A task that the app then creates fails, because the ledger may contain an equal task.
     open var allTasks: [URLSessionTask] { get async { engine.allTasks() } }
 
     /// The tasks of ``allTasks``, as one array for each kind of task.
