@@ -62,6 +62,8 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         (#"{"status":400,"message":"no"}"#, "no"), (#"{"errors":"denied"}"#, "denied"),
         (#"[{"success":false,"error":"no"}]"#, "no"),
         (#"{"files":[{"name":"a.jpg","size":9,"error":"File type not allowed"}]}"#, "File type not allowed"),
+        (#"{"Success":false,"Message":"disk full"}"#, "disk full"), (#"{"result":"error"}"#, nil),
+        ("<Error><Code>A</Code><Message>denied</Message></Error>", "denied"),
         (#"<rsp stat="fail"><err code="5" msg="Filetype was not recognised"/></rsp>"#, "Filetype was not recognised"),
     ]) func `a successful response that contains a refusal is a failure`(_ body: String, _ reason: String?) {
         var end = end(200, sent: 1_000)

@@ -76,9 +76,9 @@ struct FormRefusal: Equatable {
             case .object(let values):
                 let stated = (values["success"] ?? values["ok"])?.isTrue
                 if stated == true { return nil }
-                if stated == false || values["status"]?.isFailedStatus == true
-                    || (values["error"] ?? values["errors"])?.isError == true
-                {
+                let hasError = (values["error"] ?? values["errors"])?.isError == true
+                let hasFailed = (values["status"] ?? values["result"])?.isFailedStatus == true
+                if stated == false || hasError || hasFailed {
                     return ["message", "msg", "error", "err", "errors"].lazy.compactMap { values[$0]?.words }.first ?? ""
                 }
                 return values["files"]?.refusal

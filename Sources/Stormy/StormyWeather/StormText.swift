@@ -18,7 +18,7 @@ package enum StormText {
     /// user may have removed the source of the warning.
     package static func calledOffBody(_ reasons: [StormReason]) -> String {
         reasons.allSatisfy(\.hangsOnWarnings)
-            ? "No official warning of the chosen severity is valid at this place now." : "The newest forecast no longer shows the storm."
+            ? "No official warning of the chosen severity is valid here now." : "The newest forecast no longer shows the storm."
     }
 
     private static func word(_ severity: StormSeverity) -> String {
