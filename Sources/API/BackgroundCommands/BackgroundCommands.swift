@@ -71,7 +71,7 @@ extension BackgroundCommand {
     public func run() async throws {
         do {
             if effect.changesNothing {
-                AppRuntime.shared.makeNoLedger()
+                AppRuntime.shared.replaceMissingLedger()
                 AppRuntime.shared.copyUnwritableLedger()
             }
             try await perform()

@@ -21,7 +21,7 @@ extension CompletionKind {
     }
 
     private static func ledgerNames(_ read: (LedgerTransaction) throws -> [String]) -> [String] {
-        AppRuntime.shared.makeNoLedger()
+        AppRuntime.shared.replaceMissingLedger()
         return (try? AppRuntime.shared.ledger().read(read)) ?? []
     }
 }

@@ -88,7 +88,7 @@ extension AppRuntime {
 extension AppRuntime {
     /// Replaces a missing ledger by an empty ledger in memory, without creating a file. If the folder cannot be read, the method
     /// does nothing.
-    package func makeNoLedger() {
+    package func replaceMissingLedger() {
         guard testHost == nil, access(directories.ledger.path, F_OK) != 0, FileFault(errno) == .missing,
             let empty = try? Ledger(inMemory: directories, makesFolders: false)
         else { return }

@@ -15,7 +15,7 @@ public protocol App {
 
 extension App {
     /// Registers the app's background work on a test host, in the same way as in a launched process.
-    package static func enterStage() { AppProcess.begin { Self() }.enterStage() }
+    package static func prepareForTestHost() { AppProcess.begin { Self() }.prepareForTestHost() }
 
     /// Runs the app. If the agent started the process, the method runs the launch. If a user started the process, the method runs
     /// the actions of the ``Worker`` scenes.

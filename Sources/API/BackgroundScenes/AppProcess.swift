@@ -42,7 +42,7 @@ final class AppProcess {
     }
 
     /// Prepares the app for launches by a test host.
-    func enterStage() { BackgroundLaunch.recordTimeChangeInterest() }
+    func prepareForTestHost() { BackgroundLaunch.recordTimeChangeInterest() }
 
     func run() {
         BackgroundLaunch.run()

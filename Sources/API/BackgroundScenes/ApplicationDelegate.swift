@@ -60,7 +60,7 @@ extension ApplicationDelegate {
     }
 
     /// Registers the app's background work on a test host, in the same way as a launched process.
-    package static func enterStage() { AppProcess.begin(Self()).enterStage() }
+    package static func prepareForTestHost() { AppProcess.begin(Self()).prepareForTestHost() }
 
     func finishLaunching() {
         if let self = self as? any BackgroundSessionApplicationDelegate {

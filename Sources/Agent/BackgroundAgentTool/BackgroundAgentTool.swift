@@ -53,17 +53,17 @@ package enum BackgroundAgentTool {
                 StandardError.write("background-agent: an agent of \(appIdentifier) runs already\n")
                 return 0
             }
-            let desk: RehearsalDesk?
-            do { desk = try RehearsalDesk.join() } catch {
+            let machine: RehearsalMachine?
+            do { machine = try RehearsalMachine.join() } catch {
                 StandardError.write("background-agent: \(error)\n")
                 return 69
             }
-            if desk == nil, getenv(RehearsalHome.variable) != nil {
+            if machine == nil, getenv(RehearsalHome.variable) != nil {
                 StandardError.write(
                     "background-agent: \(RehearsalHome.variable) is ignored, because this home folder was not made for a rehearsal\n"
                 )
             }
-            let code = try run(process, appIdentifier: appIdentifier, on: desk)
+            let code = try run(process, appIdentifier: appIdentifier, on: machine)
             if code == AgentProcess.tryAgain { ProcessRestart.begin(after: 5) }
             // The file at this program's path is now the newer version. If the file is still this version, the new process
             // reports that it is too old.
@@ -75,17 +75,19 @@ package enum BackgroundAgentTool {
         }
     }
 
-    private static func run(_ process: AgentProcess, appIdentifier: String, on desk: RehearsalDesk?) throws(StoreError) -> Int32 {
+    private static func run(_ process: AgentProcess, appIdentifier: String, on machine: RehearsalMachine?) throws(StoreError)
+        -> Int32
+    {
         let inbox = process.inbox
         let transport = CurlTransport(
             handler: { inbox(.transport($0)) }, userAgent: "\(appIdentifier) background-agent/\(ProductVersion.released)")
         defer { transport.stop() }
-        if let desk {
+        if let machine {
             StandardError.write(
                 "background-agent: this is a rehearsal: clock, network, power and notification server are simulated\n")
-            let ports = AgentPorts(transport: transport, presenter: desk, conditions: desk, sessionChanged: { _ in })
-            desk.begin(inbox)
-            return try process.run(version: ProductVersion.complete, ports: ports, host: desk.hostEnvironment)
+            let ports = AgentPorts(transport: transport, presenter: machine, conditions: machine, sessionChanged: { _ in })
+            machine.begin(inbox)
+            return try process.run(version: ProductVersion.complete, ports: ports, host: machine.hostEnvironment)
         }
         let loop = GLibLoop(name: "desktop")
         let presenter = DesktopPresenter(loop: loop, appName: appIdentifier, pictures: PictureReading.pixels) {

@@ -20,7 +20,7 @@ package enum DesktopSignal: Sendable, Equatable {
 package final class DesktopConditionsMonitor: ConditionsSource {
     private let loop: GLibLoop
     private let latest: LatestConditions
-    private let desk: ConditionsDesk
+    private let reader: ConditionsReader
 
     /// Starts watching.
     ///
@@ -44,15 +44,15 @@ package final class DesktopConditionsMonitor: ConditionsSource {
                 isNetworkMetered: false,
                 isOnExternalPower: PowerSupply.isOnExternalPower(PowerSupply.read(from: powerSupplies))))
         self.latest = latest
-        let desk = ConditionsDesk(
+        let reader = ConditionsReader(
             loop: loop, powerSupplies: powerSupplies, localTime: localTime,
             handler: { conditions in
                 latest.value = conditions
                 handler(conditions)
             },
             onSignal: onSignal)
-        self.desk = desk
-        loop.perform { desk.start() }
+        self.reader = reader
+        loop.perform { reader.start() }
     }
 
     deinit {
@@ -65,7 +65,7 @@ package final class DesktopConditionsMonitor: ConditionsSource {
     /// Reads the conditions again. This is necessary if no service reports changes of the charger, for example on a machine
     /// without UPower. The handler is called only if a condition has changed.
     package func refresh() {
-        loop.perform { [desk] in desk.publishChanges() }
+        loop.perform { [reader] in reader.publishChanges() }
     }
 
     /// `true` if the system bus exists but does not respond. To find this out, the property connects to the bus and waits for a
@@ -89,7 +89,7 @@ package final class DesktopConditionsMonitor: ConditionsSource {
 
     /// Ends the watch.
     package func stop() {
-        loop.perform { [desk] in desk.stop() }
+        loop.perform { [reader] in reader.stop() }
     }
 }
 

@@ -11,7 +11,7 @@ import BackgroundNotices
 /// `presented`.
 package final class DesktopPresenter: Presenter {
     private let loop: GLibLoop
-    private let desk: LibnotifyDesk
+    private let client: NotificationServerClient
 
     /// Creates a presenter. The presenter connects when `connect(busAddress:)` is called, or at the first notification.
     ///
@@ -24,7 +24,7 @@ package final class DesktopPresenter: Presenter {
         handler: @escaping @Sendable (PresenterEvent) -> Void
     ) {
         self.loop = loop
-        desk = LibnotifyDesk(appName: appName, pictures: pictures, perform: { loop.perform($0) }, handler: handler)
+        client = NotificationServerClient(appName: appName, pictures: pictures, perform: { loop.perform($0) }, handler: handler)
     }
 
     deinit {
@@ -41,8 +41,8 @@ package final class DesktopPresenter: Presenter {
     package func connect(
         busAddress: String? = nil, reply: (@Sendable (PresenterFailure?) -> Void)? = nil
     ) {
-        loop.perform { [desk] in
-            let failure = desk.connect(busAddress: busAddress)
+        loop.perform { [client] in
+            let failure = client.connect(busAddress: busAddress)
             reply?(failure)
         }
     }
@@ -50,40 +50,40 @@ package final class DesktopPresenter: Presenter {
     /// Shows a notification. If a notification with this identifier is on the screen, it is updated, and `serverID` is not
     /// needed.
     package func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?) {
-        loop.perform { [desk] in desk.present(notice, replacing: serverID, of: server) }
+        loop.perform { [client] in client.present(notice, replacing: serverID, of: server) }
     }
 
     /// Removes a notification from the screen. For a notification of this process, `closed` follows. For a notification of an
     /// earlier process, no event follows, because a server reports only to the process that sent the notification.
     package func withdraw(identifier: String, serverID: UInt32, of server: String?) {
-        loop.perform { [desk] in desk.withdraw(identifier: identifier, serverID: serverID, of: server) }
+        loop.perform { [client] in client.withdraw(identifier: identifier, serverID: serverID, of: server) }
     }
 
     package func adoptNotification(identifier: String, serverID: UInt32, of server: String?) {
-        loop.perform { [desk] in desk.adoptNotification(identifier: identifier, serverID: serverID, of: server) }
+        loop.perform { [client] in client.adoptNotification(identifier: identifier, serverID: serverID, of: server) }
     }
 
     package func showBadge(_ count: Int, desktopEntry: String) {
-        loop.perform { [desk] in desk.showBadge(count, desktopEntry: desktopEntry) }
+        loop.perform { [client] in client.showBadge(count, desktopEntry: desktopEntry) }
     }
 
     package func query() {
-        loop.perform { [desk] in desk.query() }
+        loop.perform { [client] in client.query() }
     }
 
     /// Queries the notification server. If the server is not running, the bus starts the server if possible.
     package func describeServer(_ reply: @escaping @Sendable (Result<PresenterServer, PresenterFailure>) -> Void) {
-        loop.perform { [desk] in desk.describeServer(reply) }
+        loop.perform { [client] in client.describeServer(reply) }
     }
 
     /// Calls the handler with the process id of the notification server that the bus reports. Calls the handler with `nil` if no
     /// server or no bus exists.
     package func findServerProcess(_ reply: @escaping @Sendable (Int32?) -> Void) {
-        loop.perform { [desk] in reply(desk.serverProcess()) }
+        loop.perform { [client] in reply(client.serverProcess()) }
     }
 
     /// Disconnects from the bus. The notifications stay on the screen, and pending calls report no more events.
     package func stop() {
-        loop.perform { [desk] in desk.release() }
+        loop.perform { [client] in client.release() }
     }
 }

@@ -7,7 +7,7 @@ import Foundation
 /// is needed.
 package final class LogindSleep: SleepManager {
     private let loop: GLibLoop
-    private let desk: SleepDesk
+    private let inhibitor: SleepInhibitor
 
     /// Creates a sleep manager.
     ///
@@ -16,13 +16,13 @@ package final class LogindSleep: SleepManager {
     ///   - handler: called on the loop's thread.
     package init(loop: GLibLoop, appName: String, handler: @escaping @Sendable (SleepEvent) -> Void) {
         self.loop = loop
-        desk = SleepDesk(appName: appName, handler: handler)
+        inhibitor = SleepInhibitor(appName: appName, handler: handler)
     }
 
-    package func query() { loop.perform { [desk] in desk.query() } }
-    package func delaySleep() { loop.perform { [desk] in desk.delaySleep() } }
-    package func allowSleep() { loop.perform { [desk] in desk.allowSleep() } }
-    package func suspend() { loop.perform { [desk] in desk.suspend() } }
+    package func query() { loop.perform { [inhibitor] in inhibitor.query() } }
+    package func delaySleep() { loop.perform { [inhibitor] in inhibitor.delaySleep() } }
+    package func allowSleep() { loop.perform { [inhibitor] in inhibitor.allowSleep() } }
+    package func suspend() { loop.perform { [inhibitor] in inhibitor.suspend() } }
 
     /// Returns the machine's current state, for a caller that needs the state once. Waits for the response, for at most some
     /// seconds.
@@ -34,13 +34,14 @@ package final class LogindSleep: SleepManager {
             answered.signal()
         }
         sleep.query()
-        guard answered.wait(timeout: .now() + .milliseconds(3 * Int(SleepDesk.patience) + 1_000)) == .success else { return nil }
+        let patience = 3 * Int(SleepInhibitor.patience) + 1_000
+        guard answered.wait(timeout: .now() + .milliseconds(patience)) == .success else { return nil }
         return seen
     }
 }
 
 /// The members of the sleep manager that are used on the loop's thread.
-private final class SleepDesk: @unchecked Sendable {  // This is safe because only the loop's thread uses its members.
+private final class SleepInhibitor: @unchecked Sendable {  // This is safe because only the loop's thread uses its members.
     /// The maximum number of milliseconds that a service may take to respond.
     static let patience: gint = 3_000
 

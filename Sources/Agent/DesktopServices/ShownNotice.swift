@@ -4,7 +4,7 @@ import CLibnotify
 /// A libnotify object for a notification that is on the screen or will be shown. This class is used only on the loop's thread.
 ///
 /// The signals of libnotify objects are not used. libnotify reports a signal that arrived before the reply as a signal of the new
-/// content. libnotify also reports only one closing per object. ``LibnotifyDesk`` reads the server's signals in their order.
+/// content. libnotify also reports only one closing per object. ``NotificationServerClient`` reads the server's signals in their order.
 final class ShownNotice {
     let identifier: String
     let notification: UnsafeMutablePointer<NotifyNotification>

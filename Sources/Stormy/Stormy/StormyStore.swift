@@ -112,7 +112,7 @@ package final class StormyStore: Sendable {
                 return StormyStore(copy, isCopy: true)
             }
         }
-        AppRuntime.shared.makeNoLedger()
+        AppRuntime.shared.replaceMissingLedger()
         let queue = try DatabaseQueue()
         try migrator.migrate(queue)
         return StormyStore(queue)

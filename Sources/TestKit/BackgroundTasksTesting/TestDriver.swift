@@ -165,11 +165,11 @@ public actor TestDriver {
     /// Registers the scenes of an app before any launch, like the app's own main function. The app object lives as long as the
     /// driver.
     @MainActor
-    public func adopt<A: App>(_ app: A.Type) async { app.enterStage() }
+    public func adopt<A: App>(_ app: A.Type) async { app.prepareForTestHost() }
 
     /// Ends the start of an app whose application delegate is the app object.
     @MainActor
-    public func adopt<Delegate: ApplicationDelegate>(delegate: Delegate.Type) async { delegate.enterStage() }
+    public func adopt<Delegate: ApplicationDelegate>(delegate: Delegate.Type) async { delegate.prepareForTestHost() }
 
     // MARK: Time
 

@@ -4,7 +4,7 @@ import DesktopBus
 
 /// Shows notifications with libnotify, on the loop's thread. libnotify's use of the notification portal is switched off. The
 /// portal does not report closed or pressed notifications to a later process.
-final class LibnotifyDesk: @unchecked Sendable {  // This is safe because only the loop's thread uses this class.
+final class NotificationServerClient: @unchecked Sendable {  // This is safe because only the loop's thread uses this class.
     private let appName: String
     private let pictures: @Sendable (String) -> NoticePixels?
     private let handler: @Sendable (PresenterEvent) -> Void

@@ -3,7 +3,7 @@ import CLibnotify
 import Glibc
 
 /// The members of the conditions monitor that are used on the loop's thread.
-final class ConditionsDesk: @unchecked Sendable {  // This is safe because only the loop's thread uses its members.
+final class ConditionsReader: @unchecked Sendable {  // This is safe because only the loop's thread uses its members.
     private let powerSupplies: String
     private let localTime: String
     private let handler: @Sendable (DesktopConditions) -> Void
@@ -179,9 +179,9 @@ final class ConditionsDesk: @unchecked Sendable {  // This is safe because only 
         let context = Unmanaged.passUnretained(self).toOpaque()
         networkHandlers = [
             stormy_connect_network_changed(
-                monitor, { _, _, data in ConditionsDesk.from(data).publishChanges() }, context),
+                monitor, { _, _, data in ConditionsReader.from(data).publishChanges() }, context),
             stormy_connect_network_metered(
-                monitor, { _, _, data in ConditionsDesk.from(data).publishChanges() }, context),
+                monitor, { _, _, data in ConditionsReader.from(data).publishChanges() }, context),
         ]
     }
 
@@ -189,7 +189,7 @@ final class ConditionsDesk: @unchecked Sendable {  // This is safe because only 
         guard let monitor = g_power_profile_monitor_dup_default() else { return }
         profiles = monitor
         profileHandler = stormy_connect_power_saver(
-            monitor, { _, _, data in ConditionsDesk.from(data).publishChanges() },
+            monitor, { _, _, data in ConditionsReader.from(data).publishChanges() },
             Unmanaged.passUnretained(self).toOpaque())
     }
 
@@ -208,13 +208,13 @@ final class ConditionsDesk: @unchecked Sendable {  // This is safe because only 
                 guard event == G_FILE_MONITOR_EVENT_CREATED || event == G_FILE_MONITOR_EVENT_CHANGES_DONE_HINT else {
                     return
                 }
-                ConditionsDesk.from(data).onSignal(.timeZoneChanged)
+                ConditionsReader.from(data).onSignal(.timeZoneChanged)
             },
             Unmanaged.passUnretained(self).toOpaque())
     }
 
-    private static func from(_ data: gpointer?) -> ConditionsDesk {
+    private static func from(_ data: gpointer?) -> ConditionsReader {
         guard let data else { fatalError("a callback of the conditions was called without its owner") }
-        return Unmanaged<ConditionsDesk>.fromOpaque(data).takeUnretainedValue()
+        return Unmanaged<ConditionsReader>.fromOpaque(data).takeUnretainedValue()
     }
 }

@@ -10,7 +10,7 @@ import Synchronization
 /// The simulated machine of a rehearsal. The rehearsal's control socket sends the states of the clock, sleep, time zone, network,
 /// power, notification server and disk. The simulated machine is used only if an environment variable contains the socket's path.
 /// The command `rehearse` sets this variable in its temporary home.
-final class RehearsalDesk: ConditionsSource, Presenter {
+final class RehearsalMachine: ConditionsSource, Presenter {
     private struct State {
         var machine: RehearsedHost
         var nextID: UInt32 = 1
@@ -27,28 +27,28 @@ final class RehearsalDesk: ConditionsSource, Presenter {
     }
 
     /// Connects to the rehearsal. Returns `nil` if this process does not belong to a rehearsal.
-    static func join() throws(ControlUnavailable) -> RehearsalDesk? {
+    static func join() throws(ControlUnavailable) -> RehearsalMachine? {
         guard let path = RehearsalHome.socket else { return nil }
         guard let socket = LocalSocket.connect(to: path), socket.isOwn() else { throw ControlUnavailable(path: path) }
         socket.limitReads(to: 10)
         guard let line = socket.readLine(), let first = Self.read(line) else { throw ControlUnavailable(path: path) }
         socket.limitReads(to: 0)
-        let desk = RehearsalDesk(first)
+        let machine = RehearsalMachine(first)
         let box = SocketBox(socket)
         let thread = Thread {
             box.socket.write(line: String(first.number))
             while let line = box.socket.readLine() {
                 guard let next = read(line) else { continue }
                 // Two threads write the lines, so an older line may arrive after a newer line.
-                if next.number > desk.machine.number { desk.become(next) }
-                box.socket.write(line: String(desk.machine.number))
+                if next.number > machine.machine.number { machine.become(next) }
+                box.socket.write(line: String(machine.machine.number))
             }
             // The rehearsal has ended or was killed. The agent must not continue in a home that will not be cleaned up.
             kill(getpid(), SIGTERM)
         }
         thread.name = "rehearsal"
         thread.start()
-        return desk
+        return machine
     }
 
     private static func read(_ line: String) -> RehearsedHost? {
