@@ -35,7 +35,7 @@ extension BackgroundSession {
         guard let wasCanceling = beginCanceling(task) else { return }
         let now = AppRuntime.shared.now
         DurableWrites.shared.commit("a cancellation of a task of background session \(identifier)") { transaction in
-            // A transfer that has ended is not changed, also if its end was not reported to the delegate yet.
+            // If the transfer has already ended, it is not cancelled, even if the delegate has not received the result yet.
             guard var transfer = try transaction.transfer(row), !transfer.state.isTerminal else {
                 return task.facts.withLock { $0.isCanceling = wasCanceling }
             }
@@ -72,7 +72,8 @@ extension BackgroundSession {
                 return nil
             }
         } catch {
-            // The cancellation is written as soon as possible. After that, the task's error contains the resume data.
+            // The ledger cannot be written now, so the cancellation is written later. In this case the app finds the resume data
+            // in the error of the task.
             handle("a cancel", { _ in cancellation }, row)
             return nil
         }
@@ -92,8 +93,8 @@ extension BackgroundSession {
             return try AppRuntime.shared.commit { transaction -> Data? in
                 guard var transfer = try transaction.transfer(row) else { return nil }
                 let resume = ResumeData(transfer)
-                // The end is reported only after the resume data was created, because the delegate's error contains the same
-                // resume data.
+                // The delegate is called only after the resume data was created, because the error for the delegate contains the
+                // same resume data.
                 try transaction.handle(
                     .resumeDataMade(hasPart: resume != nil, now: began), &transfer, now: AppRuntime.shared.now)
                 return resume?.data

@@ -5,11 +5,11 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-// The calls of the delegate. The session reports the end of every transfer whose end the app has not received. Transfers of
-// earlier processes are reported first, and then the transfers that end during this process. The session also reports progress.
-// Ends are reported one after another, in order, on the delegate's queue.
+// Calls the delegate. The session reports the result of each ended transfer whose result the app has not received. Transfers that
+// ended before this process started are reported first. Then the session reports transfers that end while this process runs. The
+// session also reports progress. Results are reported one after another, in order, on the delegate's queue.
 extension BackgroundSession {
-    /// The state of a read of the ledger that looks for events to report.
+    /// The state of the session's search in the ledger for events to report.
     enum ReadPhase {
         case idle
         case planned
@@ -39,7 +39,7 @@ extension BackgroundSession {
         }
     }
 
-    /// The state of the report about ended transfers that this process did not begin.
+    /// The state of the reports to the delegate about ended transfers that other processes began.
     struct ReportingState {
         /// `true` if events were reported, and the delegate was not yet notified that all events were reported.
         var hasReported = false
@@ -47,12 +47,12 @@ extension BackgroundSession {
         var isComplete = false
         /// The continuations of the callers that wait until all events are reported.
         var waiting: [CheckedContinuation<Void, Never>] = []
-        /// The number of responses about which the delegate has not decided yet. The end of such a transfer is reported after the
-        /// delegate's decision.
+        /// The number of transfers whose response headers were passed to the delegate, and for which the delegate has not chosen
+        /// the next step. The result of such a transfer is reported after the delegate's decision.
         var undecided = 0
     }
 
-    /// The progress of a running transfer that was reported to the delegate.
+    /// The progress that the session last reported to the delegate for a running transfer.
     struct Reported {
         var bytes: Int64 = 0
         var resumedAt: Int64?
@@ -74,9 +74,10 @@ extension BackgroundSession {
         DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [self] in readChangesNow(session, calls) }
     }
 
-    /// The maximum number of claimed ends, and of awaited transfers, for which the session does not wait for more ends.
+    /// The limit above which many transfers are running. If this session waits for more transfers than this limit, and one read
+    /// finds fewer ended transfers than this limit, the session pauses before the next read.
     private static let fewEnds = 32
-    /// The number of seconds of a wait for more ends.
+    /// The number of seconds of this pause. During the pause, more transfers end, and one read then finds all of them.
     private static let gatheringTime = 0.08
 
     var deliveries: DeliveryGate { launch?.deliveries ?? DeliveryGate.ofThisProcess }
@@ -84,8 +85,8 @@ extension BackgroundSession {
     private func readChangesNow(_ session: URLSession, _ calls: OutstandingCalls) {
         session.onDelegateQueue { [self] in
             defer { calls.leave() }
-            // If the process is about to exit, the session starts no more reports, but still acknowledges the events that it is
-            // reporting.
+            // If the process is about to exit, the session reports no further events. The ledger still records the events that
+            // the session is reporting now as delivered.
             let mayReport = deliveries.enter()
             defer { if mayReport { deliveries.leave() } }
             let isOn = state.withLock { state in
@@ -98,8 +99,8 @@ extension BackgroundSession {
     }
 
     private func readEvents(_ session: URLSession) {
-        // All claimed events are reported before the process exits. An event that was reported but not acknowledged would be
-        // reported again.
+        // The session reports all events that it has claimed before the process exits. If the ledger did not record a reported
+        // event as delivered, the next process would report the event again.
         var isRead = false
         defer {
             let isWanted = state.withLock { state in
@@ -125,7 +126,7 @@ extension BackgroundSession {
         switch seen.hasEvents ? deliverEnds(session) : .done {
         case .done:
             isRead = true
-            // If decisions are missing, the ledger is read again after the last decision.
+            // If the delegate still has to decide about some responses, the ledger is read again after the last decision.
             if state.withLock({ $0.reporting.undecided == 0 }) { reportEventsFinished(session) }
         case .leaving: isRead = true
         case .unreadable: return
@@ -202,13 +203,13 @@ extension BackgroundSession {
                 return true
             }
             batch.acknowledge()
-            // If an event was repeated, it may have crashed an earlier process and may also crash this process. For this reason,
-            // no other event is claimed before the delegate has decided about the repeated event.
+            // If an event is delivered again, the event may have crashed an earlier process, and may also crash this process. For
+            // this reason, no other event is claimed before the delegate has decided about this event.
             if claimed.count == 1, (launch?.repetitions ?? 0) > 0, state.withLock({ $0.reporting.undecided > 0 }) {
                 return .done
             }
-            // If many transfers end one after another, each claim would find only one event, and the many claims would block the
-            // agent.
+            // Many transfers may end one after another. Without this pause, each claim would find only one event, and the many
+            // claims would block the agent.
             if claimed.count < Self.fewEnds, awaitedTransfers.count > Self.fewEnds {
                 Thread.sleep(forTimeInterval: Self.gatheringTime)
             }
@@ -236,16 +237,17 @@ extension BackgroundSession {
         }
     }
 
-    /// The events that this session object reports: all events of the identifier that no other session object awaits. If this
-    /// session is ending and a new session has the same identifier, this session reports only the events that it awaits.
+    /// The events that this session object reports. Several session objects can have the same identifier. This object reports all
+    /// events of the identifier, except the events of transfers for which tasks of other objects wait. If the app has invalidated
+    /// this session and created a new session with this identifier, this session reports only events of its own tasks.
     private var share: EventSelection {
         let known = AppRuntime.shared.part { SessionRegistry() }
         if state.withLock({ $0.life != .open }), known.successor(of: self) != nil { return .only(awaitedTransfers) }
         return .all(but: known.transfersOfOthers(than: self))
     }
 
-    /// The ends that this session object reports. A session without a delegate reports only the ends for which the session's
-    /// tasks wait. Another process with a delegate reports all other ends.
+    /// The ended transfers that this session object reports. A session without a delegate reports only transfers for which the
+    /// session's tasks wait. A process in which the session has a delegate reports all other transfers.
     private var shareOfEnds: EventSelection {
         let handled = state.withLock { state -> Set<Int64>? in
             guard state.delegate == nil else { return nil }
@@ -266,15 +268,15 @@ extension BackgroundSession {
     private func deliverEnd(
         _ event: SessionEventRecord, _ transfer: TransferRecord, _ session: URLSession, _ batch: DeliveredEnds
     ) {
-        // A task object that was created only for the list of tasks, after the transfer had ended, does not count as a task of
-        // this process.
+        // This process did not begin the transfer if it has no task object for the transfer. A task object that was created for
+        // the list of tasks after the transfer had ended is already completed, so it does not count.
         let isOfThisProcess =
             launch == nil && state.withLock { $0.tasks[transfer.taskIdentifier]?.facts.withLock { !$0.isCompleted } ?? false }
         if !isOfThisProcess { state.withLock { $0.reporting.hasReported = true } }
         let task = task(of: transfer, session)
         let result = TransferResult(transfer)
         let error = result.error
-        // The file may have another name than the requested name.
+        // The agent may have stored the file under another name than the app requested.
         if let place = transfer.destination {
             task.facts.withLock { $0.destination = URL(fileURLWithPath: place, isDirectory: false) }
         }
@@ -315,7 +317,7 @@ extension BackgroundSession {
         end()
     }
 
-    /// Reports the end of a transfer to the tasks that joined the transfer and have other identifiers.
+    /// Reports the result of a transfer to the tasks that joined the transfer and have other identifiers.
     func reportToJoinedTasks(_ transfer: TransferRecord, _ session: URLSession) {
         let result = TransferResult(transfer)
         let joined = state.withLock { state in transfer.id.flatMap { state.joined.removeValue(forKey: $0) } ?? [] }
@@ -338,7 +340,7 @@ extension BackgroundSession {
         if let row { state.withLock { $0.lastReported[row] = nil } }
     }
 
-    /// Removes a task from the list, because the last delegate method for this task returned.
+    /// Removes a task from the list of tasks, because the last delegate method for this task has returned.
     private func forget(
         _ task: URLSessionTask, told event: Int64? = nil, _ batch: DeliveredEnds? = nil,
         _ recorder: (any DeliveredEndsRecorder)? = nil

@@ -48,8 +48,8 @@ extension BackgroundSession {
         return URLError(.unsupportedURL, userInfo: [NSLocalizedDescriptionKey: words])
     }
 
-    /// Gives the partial file of a resume token to the new transfer. If the partial file is missing or belongs to another
-    /// destination, the download begins from the start.
+    /// Passes the partial file that belongs to a resume token to the new transfer. If no ended transfer has this partial file, or
+    /// if that transfer has another destination, the download begins from the start.
     static func movePart(_ token: String, _ new: inout TransferRecord, _ transaction: LedgerTransaction) throws {
         guard var old = try transaction.transfer(keepingPart: token), old.state.isTerminal else { return }
         if new.destination == nil { new.adoptDestination(of: old) }
@@ -67,7 +67,7 @@ extension BackgroundSession {
         let facts = task.facts.withLock { $0 }
         record.taskIdentifier = task.taskIdentifier
         _ = record.handle(.adopted(suspended: facts.startsSuspended))
-        // The handler exists only in this process, so the app is not launched for the response.
+        // The completion handler exists only in this process, so the agent does not launch the app for the response.
         if facts.completion != nil { record.launchesApp = false }
         record.taskDescription = facts.description ?? record.taskDescription
         record.priority = Double(facts.priority)
@@ -89,8 +89,8 @@ extension BackgroundSession {
         record.replacedFile = standing?.text
     }
 
-    /// Throws an error if another unfinished download has the same destination. If an earlier download has ended after the task
-    /// was created, the file of that download is at the destination and will be replaced.
+    /// Throws an error if another unfinished download has the same destination. If another download to this destination has ended
+    /// after the task was created, the file at the destination belongs to that download. The new download replaces this file.
     private static func claimDestination(
         _ record: inout TransferRecord, _ facts: URLSessionTask.Facts, _ transaction: LedgerTransaction
     ) throws {
@@ -102,7 +102,8 @@ extension BackgroundSession {
         recordExistingFile(&record, facts)
     }
 
-    /// Lets a task adopt an awaited transfer, and sets the time limit of the task's session.
+    /// Connects a task to an existing transfer that the app awaited, so that the task continues the transfer. The time limit of
+    /// the transfer becomes at least the time limit of the task's session.
     private static func adopt(
         _ known: inout TransferRecord, for task: URLSessionTask, identifier: Int, patience: Double,
         _ transaction: LedgerTransaction, now: Date
@@ -130,7 +131,7 @@ extension BackgroundSession {
         new.taskKind = kind
         Self.fill(&new, from: task, now: now)
         let wanted = new
-        // A download with a destination is not shared.
+        // Two tasks cannot share a download that has a destination. If the file of an ended download
         let mayAdopt = wanted.destination == nil && wanted.expectedSHA256 == nil && kind == nil
         let cancelledAwaits = state.withLock { $0.cancelledAwaits }
         return Submission { transaction in
@@ -149,14 +150,14 @@ extension BackgroundSession {
             return known
         } afterwards: { [self] started in
             keepOrRemove(body, started)
-            // Only one task adopts the transfer of a cancelled await. A later task with an equal request starts a separate
+            // Only one task continues the transfer of a cancelled await. A later task with an equal request starts a separate
             // transfer.
             if let id = started.id { state.withLock { _ = $0.cancelledAwaits.remove(id) } }
         }
     }
 
     private func submission(of task: URLSessionUploadTask) throws -> Submission {
-        // A task without a body was created from resume data, and uploads do not support resume data.
+        // An upload task has no body only if the app created it from resume data. Uploads do not support resume data.
         guard let body = task.body, let request = task.originalRequest else { throw Self.badResumeData }
         let order = try WireOrder(request, configuration, defaultMethod: "PUT")
         let taken = try task.currentSnapshot()
@@ -182,11 +183,13 @@ extension BackgroundSession {
         return Submission { transaction in
             if let key, var earlier = try transaction.repeatableUpload(session: wanted.session, key: key) {
                 try transaction.unpause(&earlier, bringing: taken.name, taken.sha256, in: spool, now: now)
-                // The app may have suspended the earlier task, so the transfer is released.
+                // The app may have suspended the transfer through an earlier task with this key. The new task was resumed, so the
+                // transfer continues.
                 try transaction.handle(.released(notBefore: earlier.earliestBegin, now: now), &earlier, now: now)
                 return earlier
             }
-            // Adopts an upload whose await was cancelled within the grace time.
+            // If the app awaited an equal upload and cancelled the await within the grace time, the new task continues that
+            // upload.
             if key == nil, upload.method == .plain,
                 var known = try transaction.adoptableTransfer(
                     session: wanted.session, key: awaited, cancelledAwaits: cancelledAwaits, now: now),
@@ -235,7 +238,7 @@ extension BackgroundSession {
         return try Snapshot.store(body, in: AppRuntime.shared.directories)
     }
 
-    /// Keeps the stored body if the committed record uses it. If the task joined another transfer, removes the body.
+    /// Keeps the stored body if the committed record uses it. If the task joined another transfer, the stored body is removed.
     private func keepOrRemove(_ body: Snapshot?, _ record: TransferRecord) {
         if record.bodyFile == body?.name { body?.keep() } else { body?.discard() }
     }
@@ -256,7 +259,7 @@ extension BackgroundSession {
         do {
             try FileManager.default.linkItem(at: ended.file, to: place)
         } catch {
-            // The file is copied, because a file on another file system cannot be moved.
+            // The file is copied, because a hard link to a file on another file system is not possible.
             try FileManager.default.copyItem(at: ended.file, to: place)
         }
         return (place, ended.response)
@@ -322,7 +325,8 @@ extension BackgroundSession {
                 return try transaction.insert(new)
             }
             let known = try transaction.joinableTransfer(session: wanted.session, key: key, now: now)
-            // A download with a destination is not shared. If the file of an ended download is missing, the download is repeated.
+            // Two tasks cannot share a download that has a destination. If the file of an ended download If the file of an ended
+            // download is missing, the download is repeated.
             if let known, known.kind == .download, known.destination == nil, !known.hasAnswer || TransferResult(known).file != nil
             {
                 return known
@@ -333,7 +337,7 @@ extension BackgroundSession {
         }
     }
 
-    /// Submits a transfer and awaits its end.
+    /// Submits a transfer and waits until the transfer has ended.
     private func wait(
         _ submit: @escaping (LedgerTransaction) throws -> TransferRecord, onSubmit: (TransferRecord) -> Void
     ) async throws -> EndedTransfer {
@@ -342,8 +346,8 @@ extension BackgroundSession {
         let (waiting, record) = try AppRuntime.shared.commit { transaction -> (WaitingTransfer, TransferRecord) in
             var transfer = try submit(transaction)
             // The transfer may be paused, for example because the user paused all work. A new await ends the pause, because the
-            // app needs the response now. A task's `resume()` does not end the pause, because the handler of a launch may call
-            // `resume()` while the agent ends the launch.
+            // app needs the response now. A call of `resume()` on a task does not end the pause, because a handler may make this
+            // call while the agent is ending the handler's launch.
             try transaction.handle(.awaited(now: now), &transfer, now: now)
             let waiter = try transaction.addWaiter(to: transfer.id!, process: process)
             return (WaitingTransfer(transfer: transfer.id!, waiter: waiter, grace: grace), transfer)

@@ -52,8 +52,8 @@ extension BackgroundSession {
 
     // MARK: The list
 
-    /// Returns all tasks. Ended tasks are included until the last delegate method for the task has returned. If a task were
-    /// missing in the list, an app would begin the same task again.
+    /// Returns all tasks. An ended task is included until the last delegate method for the task has returned. If the list did not
+    /// contain a task, the app would begin the same task again.
     func allTasks() -> [URLSessionTask] {
         let calls = OutstandingCalls.shared
         calls.enter()
@@ -80,8 +80,8 @@ extension BackgroundSession {
         let unfinished = try transaction.unfinishedTransfers(session: identifier)
         let ended = try transaction.untakenEnds(session: identifier)
         let (told, called) = state.withLock { ($0.reportedEvents, $0.calledEnds) }
-        // If the last delegate method for a task began another transfer, the ledger has already recorded the end as delivered.
-        // The task is still listed while this method runs.
+        // If a delegate method began another transfer, the ledger has already recorded the event of the ended task as delivered.
+        // The list still contains the ended task until the last delegate method returns.
         let listed = Set(ended.map(\.event))
         let running = try called.filter { !told.contains($0.key) && !listed.contains($0.key) }.compactMap {
             try transaction.transfer($0.value.transfer)
@@ -89,8 +89,7 @@ extension BackgroundSession {
         return (unfinished + ended.filter { !told.contains($0.event) }.map { $0.transfer } + running).filter(\.isAdopted)
     }
 
-    /// Returns whether a task was missing in the list that the app received. In this case the app may begin the missing task
-    /// again.
+    /// Returns whether the list that the app received lacked a task. In this case the app may begin this task again.
     func mayHaveMissedTasks() -> Bool {
         guard state.withLock({ $0.isListIncomplete }) else { return false }
         guard let found = AppRuntime.shared.read("the tasks of background session \(identifier)", listed) else { return true }
@@ -101,7 +100,7 @@ extension BackgroundSession {
         }
     }
 
-    /// Returns a session object for tasks that no code in this process created.
+    /// Returns a session object for task objects of transfers that other processes began.
     private func ownSession() -> URLSession? { URLSession(configuration: configuration) }
 
     /// Returns the task of a transfer: the task that this process created, or a new task object.
@@ -144,7 +143,7 @@ extension URLSessionTask.Facts {
         return beginning.isHeld ?? startsSuspended ? .suspended : .running
     }
 
-    /// Returns the status from the ledger, completed with facts that only this process has.
+    /// Returns the status from the ledger, with the additional facts that only this process has.
     fileprivate func completing(_ status: TaskStatus) -> TaskStatus {
         var status = status
         status.error = error ?? status.error

@@ -11,34 +11,37 @@ import TransferMachines
 /// bytes.
 final class BackgroundSession: SessionEngine {
     struct State {
-        /// The session object, while the session has a delegate or a handler to call. Otherwise only the app has a reference.
+        /// The app's session object. It is stored only while the session has a delegate or a handler to call. Otherwise only the
+        /// app keeps the session object alive.
         var session: URLSession?
         var delegate: HeldDelegate?
-        /// The tasks whose ends this process has not reported, by identifier.
+        /// The tasks whose results this process has not reported to the app yet. The keys are the task identifiers.
         var tasks: [Int: URLSessionTask] = [:]
         /// The numbers of the events whose last delegate method has returned.
         var reportedEvents: Set<Int64> = []
-        /// The ends about which the delegate was called, by event number, until they are recorded as delivered.
+        /// The ended transfers that the delegate was notified about and that the ledger has not recorded as delivered yet. The
+        /// keys are the event numbers.
         var calledEnds: [Int64: CalledEnd] = [:]
-        /// The transfers whose await was cancelled in this process. A task with an equal request adopts such a transfer.
+        /// The transfers whose await was cancelled in this process. If the app later creates a task with an equal request, the
+        /// task continues such a transfer.
         var cancelledAwaits: Set<Int64> = []
         var watch: DatabaseWatch.Token?
         var look = ReadPhase.idle
         var readPace = LedgerReadPace()
         var reporting = ReportingState()
-        /// `true` if the app received a list in which tasks may be missing.
+        /// `true` if the app requested the list of tasks, and the list that it received may lack some tasks.
         var isListIncomplete = false
         /// `true` if the ledger has recorded that this process has a delegate.
         var isAttached = false
         var life = Life.open
         var lastReported: [Int64: Reported] = [:]
-        /// The tasks of this process that joined a transfer with the identifier of another task.
+        /// The tasks of this process that joined the transfer of another task, by the number of the transfer.
         var joined: [Int64: [URLSessionTask]] = [:]
-        /// Keeps an agent running while code in this process waits for the ends of tasks.
+        /// Keeps an agent running while code in this process waits for tasks to end.
         var keeper: AgentKeeper?
 
-        /// Returns the known task of a transfer. If the transfer was retried, a task whose end was already reported is not
-        /// returned.
+        /// Returns the known task of a transfer. If the transfer was retried, a task is not returned if its result was already
+        /// reported to the app.
         func task(of transfer: TransferRecord) -> URLSessionTask? {
             tasks[transfer.taskIdentifier].flatMap { task in
                 transfer.state.isTerminal || !task.facts.withLock { $0.isCompleted } ? task : nil
@@ -56,7 +59,8 @@ final class BackgroundSession: SessionEngine {
     let identifier: String
     let configuration: URLSessionConfiguration
     let state = Mutex(State())
-    /// The reserved and unused task identifiers. A separate lock is used, because a commit notifies this session.
+    /// The reserved and unused task identifiers. The lock of ``state`` is not used, because a reservation commits to the ledger,
+    /// and the commit calls this session.
     let identifiers = Mutex(TaskIdentifiers())
     let (listening, reading) = (ReadRetry(), ReadRetry())
 
@@ -129,8 +133,8 @@ final class BackgroundSession: SessionEngine {
             defer { state.isAttached = state.isAttached || state.delegate != nil }
             return (state.watch != nil, state.delegate != nil && !state.isAttached)
         }
-        // While this process is attached, the agent launches no other process for the session's events. Without a delegate, this
-        // process receives only the events of tasks with a completion handler.
+        // While the ledger records that this process has a delegate, the agent launches no other process for the session's
+        // events. Without a delegate, this process receives only the events of tasks with a completion handler.
         if isNewlyAttached {
             DurableWrites.shared.commit("the delegate of background session \(identifier)", startsAgent: false) {
                 [identifier, process] in try $0.attach(session: identifier, process: process)
@@ -140,8 +144,8 @@ final class BackgroundSession: SessionEngine {
         scheduleLedgerRead()
     }
 
-    /// Registers for notifications of commits. If the ledger cannot be opened now, the registration is retried, because no other
-    /// process receives the events while this process is attached.
+    /// Starts to receive change notifications of the ledger. If the ledger cannot be opened now, the method tries again later.
+    /// While the ledger records that this process has a delegate, no other process receives the session's events.
     private func observeCommits() {
         do throws(StoreError) {
             let token = try AppRuntime.shared.onCommit { [weak self] in self?.scheduleLedgerRead() }
@@ -186,7 +190,7 @@ final class BackgroundSession: SessionEngine {
             switch task.claim() {
             case .begin: new.append(task)
             case .elsewhere:
-                // If another thread is committing the task, this call waits until the task has a row.
+                // If another thread is writing the task to the ledger, this call waits until the ledger contains the task's row.
                 if let row = task.row(orNoting: { $0.entry.updateBeginning { $0.isHeld = false } }) { release(row) }
                 others.append(task)
             case .release(let row): release(row)
@@ -195,7 +199,7 @@ final class BackgroundSession: SessionEngine {
         }
         submitClaimedTasks(new)
         for task in new { task.endBeginning() }
-        // The wait is the last step. Otherwise two threads that resume the same tasks could wait for each other.
+        // This wait is the last step. Otherwise two threads that resume the same tasks could wait for each other.
         for task in others { task.waitForBeginning() }
         considerEnding()
     }
@@ -226,11 +230,11 @@ final class BackgroundSession: SessionEngine {
         guard !written.isEmpty else { return }
         var refusal: URLError?
         var recorded = 0
-        // If the handler runs again, it joins uploads with a submission key, and begins the missing uploads.
+        // A handler that runs again joins the uploads with a submission key that it began earlier, and begins only other uploads.
         let isRepeatable = written.allSatisfy { ($0.task as? URLSessionUploadTask)?.storedSubmissionKey != nil }
         let handled = HandledDelivery.current
         do {
-            // This process stores the row numbers before an agent can end the transfers.
+            // The first closure stores the row numbers in this process, before an agent can complete the transfers.
             try AppRuntime.shared.commit(usesReserve: false) { records in
                 for (entry, record) in zip(written, records) { began(entry.task, entry.order, record) }
             } _: { transaction -> [TransferRecord] in
@@ -251,8 +255,8 @@ final class BackgroundSession: SessionEngine {
         }
     }
 
-    /// Writes one task. If the task has a delegate, the same transaction records that this process reports the end of the
-    /// transfer.
+    /// Writes one task. If the task has a delegate, the same transaction records that this process reports the transfer's result
+    /// to the delegate.
     private func submit(
         _ task: URLSessionTask, _ order: Submission, _ meanwhile: TaskEntry.Beginning, _ transaction: LedgerTransaction
     ) throws -> TransferRecord {
@@ -274,13 +278,14 @@ final class BackgroundSession: SessionEngine {
         order.afterwards(record)
         KillPoint.reach(.taskResumed)
         task.endBeginning(row: record.id)
-        // If the task has no handler and the session has no delegate, no code in this process waits for the end.
+        // If the task has no handler and the session has no delegate, no code in this process waits for the transfer's result.
         let isWaitedFor =
             launch == nil ? task.facts.withLock { $0.completion != nil } : state.withLock { $0.watch != nil }
         if let id = record.id, isWaitedFor { (launch?.begun ?? ActiveTransfers.current).insert(id) }
         guard let id = record.id, record.taskIdentifier != task.taskIdentifier else { return }
         state.withLock { $0.joined[id, default: []].append(task) }
-        // If the transfer has already ended, the end was already reported, and no event will follow.
+        // If the transfer had ended before the task joined it, the ledger has no event for the task, so the result is reported
+        // now.
         guard record.state.isTerminal else { return }
         task.session.onDelegateQueue { [self] in reportToJoinedTasks(record, task.session) }
     }
@@ -303,7 +308,7 @@ final class BackgroundSession: SessionEngine {
         logError("the transfer for \(address) was not queued: \(failure.localizedDescription)")
     }
 
-    /// Keeps an agent running while code in this process waits for the ends of tasks. If the agent is killed, another agent is
+    /// Keeps an agent running while code in this process waits for tasks to end. If the agent is killed, another agent is
     /// started.
     private func startKeepingAgent() {
         let begins = state.withLock { state in
@@ -380,11 +385,11 @@ final class BackgroundSession: SessionEngine {
         known.release(self)
         DurableWrites.shared.commit("the end of background session \(identifier)", startsAgent: false) {
             [self, identifier, process] in
-            // A new session with this identifier may already have attached this process.
+            // The app may already have created a new session with this identifier, so this process still has a delegate.
             if known.successor(of: self)?.state.withLock({ $0.isAttached }) == true { return }
             try $0.detach(session: identifier, process: process)
         }
-        // The counter is read before the call, because `shared` may return the counter of another test on the queue.
+        // The counter is read on this thread, because on the delegate's queue `shared` may return the counter of another test.
         let calls = OutstandingCalls.shared
         calls.enter()
         session.onDelegateQueue {

@@ -2,21 +2,22 @@ import BackgroundLedger
 import BackgroundRuntime
 import Synchronization
 
-/// The ends that were delivered completely: the last delegate method for the transfer has returned. Only such ends are
-/// acknowledged in the ledger.
+/// Collects ended transfers whose results the delegate has received completely, which means that the last delegate method for the
+/// transfer has returned. Only the events of such transfers are recorded as delivered in the ledger.
 ///
-/// Ends that were found in one read of the ledger are acknowledged together. If the delegate decides late about a response, the
-/// end of this transfer is acknowledged separately.
+/// The events that one read of the ledger found are recorded in one write. If the delegate decides late about a response, the
+/// event of this transfer is recorded in a separate write.
 final class DeliveredEnds: Sendable {
-    /// The end of one transfer.
+    /// An ended transfer whose result was delivered.
     struct End: Sendable {
         let event: Int64
-        /// Stores the end before the end is acknowledged. `nil` if the delegate has stored the end, or does not have to.
+        /// The delegate that must store the result before the ledger records the event as delivered. `nil` if the delegate has
+        /// already stored the result, or does not store results.
         var recorder: (any DeliveredEndsRecorder)?
     }
 
     private enum State {
-        /// `since` is the time at which the first of these ends was delivered.
+        /// `since` is the time at which the first of these results was delivered.
         case collecting([End], since: ContinuousClock.Instant?)
         case over
     }
@@ -24,7 +25,7 @@ final class DeliveredEnds: Sendable {
     private let state = Mutex(State.collecting([], since: nil))
     private let write: @Sendable ([End]) -> Void
 
-    /// - Parameter write: acknowledges ends.
+    /// - Parameter write: a closure that records the events of these transfers as delivered.
     init(_ write: @escaping @Sendable ([End]) -> Void) { self.write = write }
 
     func add(_ end: End) {
@@ -36,8 +37,8 @@ final class DeliveredEnds: Sendable {
         if isLate { write([end]) }
     }
 
-    /// Acknowledges the collected ends if the first of them was delivered more than 0.1 s ago. If a delegate is slow and the
-    /// process ends, only few ends are then delivered again.
+    /// Records the collected events as delivered if the first result was delivered more than 0.1 s ago. If a delegate is slow and
+    /// the process is killed, the next process therefore delivers only a few results again.
     func acknowledgeIfDue() {
         let ends = state.withLock { state -> [End] in
             guard case .collecting(let ends, let since?) = state, since.duration(to: .now) > .milliseconds(100) else {
@@ -49,7 +50,7 @@ final class DeliveredEnds: Sendable {
         if !ends.isEmpty { write(ends) }
     }
 
-    /// Acknowledges the collected ends. Later ends are acknowledged one by one.
+    /// Records the collected events as delivered. Events that are added after this call are recorded one by one.
     func acknowledge() {
         let ends = state.withLock { state -> [End] in
             guard case .collecting(let ends, _) = state else { return [] }
@@ -60,23 +61,25 @@ final class DeliveredEnds: Sendable {
     }
 }
 
-/// A delegate of tasks that stores several ends together, because each durable commit takes about a millisecond.
+/// A delegate of tasks that stores several results in one commit, because each durable commit takes about a millisecond.
 package protocol DeliveredEndsRecorder: URLSessionTaskDelegate, Sendable {
-    /// Stores the ends that the delegate has received since the last call. The session calls this method before these ends count as
-    /// delivered. If the process is killed before this call, the session delivers these ends again in the next process.
+    /// Stores the results that the delegate has received since the last call. The session calls this method before the ledger
+    /// records these results as delivered. If the process is killed before this call, the session delivers these results again in
+    /// the next process.
     func recordDeliveredEnds()
 }
 
-// The time at which an end counts as delivered.
+// Decides when the ledger records the event of an ended transfer as delivered.
 extension BackgroundSession {
-    /// An end whose delegate was called.
+    /// An ended transfer that the delegate was notified about.
     struct CalledEnd {
         let transfer: Int64
-        /// `true` if the last delegate method has returned and the delegate has stored the end.
+        /// `true` if the last delegate method has returned and the delegate has stored the result.
         var hasReturned = false
     }
 
-    /// Calls a delegate method for an end. If the method begins a transfer, the same transaction records the end as delivered.
+    /// Calls a delegate method for an ended transfer. If the method begins a new transfer, the transaction that adds the new
+    /// transfer also records the event of the ended transfer as delivered.
     func call(for event: SessionEventRecord, isLast: Bool = false, _ body: () -> Void) {
         guard let id = event.id else { return body() }
         state.withLock { $0.calledEnds[id] = CalledEnd(transfer: event.transfer) }
@@ -85,9 +88,10 @@ extension BackgroundSession {
         if isLast { state.withLock { $0.calledEnds[id]?.hasReturned = true } }
     }
 
-    /// Stores ends and acknowledges their events. In a launch for this session's events, the events are acknowledged together with the launch's result.
-    /// If the process is killed before that, the events are delivered again, unless the app began a transfer. The result of any
-    /// other launch is about other work.
+    /// Stores results and records their events as delivered. In a launch for this session's events, the events are recorded
+    /// together with the launch's result. If the process is killed before the launch has a result, the events are delivered
+    /// again, unless the app began a transfer. In any other launch the events are recorded now, because the result of that launch
+    /// is about other work.
     func acknowledge(_ ends: [DeliveredEnds.End]) {
         for recorder in ends.compactMap(\.recorder) { recorder.recordDeliveredEnds() }
         let events = ends.map(\.event)
@@ -102,8 +106,8 @@ extension BackgroundSession {
         state.withLock { state in for event in events { state.calledEnds[event] = nil } }
     }
 
-    /// Records the delivered events in the transaction that adds a transfer. Otherwise an app that receives an end again after a
-    /// crash would begin the same transfer again.
+    /// Records the delivered events in the transaction that adds a transfer. Otherwise an app that receives a result again after
+    /// a crash would begin the same transfer again.
     func recordDeliveries(
         _ recorded: inout Int, _ handled: HandledDelivery?, _ transaction: LedgerTransaction
     ) throws {

@@ -16,15 +16,15 @@ final class HeaderDecision: Sendable {
         case late
     }
 
-    /// The number of seconds for which the delegate's queue waits for the decision. The decision may need this queue or the main
-    /// thread.
+    /// The number of seconds for which the delegate's queue waits for the decision. The wait is short, because the delegate may
+    /// need this queue or the main thread for the decision.
     private static let patience = 0.05
 
     private let state = Mutex(State.open)
     private let decisionMade = DispatchSemaphore(value: 0)
 
-    /// - Returns: `true` if the delegate's queue does not wait any more. In this case the caller handles the rest of the
-    ///   response. Only the first decision is used.
+    /// - Returns: `true` if the delegate's queue does not wait any more. In this case the caller passes the rest of the response
+    ///   to the delegate. Only the first decision is used.
     func answer(_ disposition: URLSession.ResponseDisposition) -> Bool {
         let isLate = state.withLock { state in
             switch state {
@@ -57,7 +57,7 @@ final class HeaderDecision: Sendable {
 
 extension BackgroundSession {
     /// Passes a response to the delegate as data: the headers, then all bytes, then the end. If the delegate decides late about
-    /// the headers, the delegate receives the bytes and the end after the decision.
+    /// the headers, the delegate receives the bytes and the result after the decision.
     func hand(
         _ file: URL, of transfer: TransferRecord, _ event: SessionEventRecord, _ task: URLSessionTask, _ session: URLSession,
         then end: @escaping @Sendable () -> Void
@@ -82,8 +82,8 @@ extension BackgroundSession {
             delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
                 guard question.answer(disposition) else { return }
                 session.onDelegateQueue { [self] in
-                    // If this process is about to exit, the ledger keeps the end as not delivered, and the next process reports
-                    // the end.
+                    // If this process is about to exit, the ledger does not record the result as delivered, and the next process
+                    // reports the result.
                     afterLateDecision { rest(disposition) }
                     calls.leave()
                 }
@@ -104,7 +104,8 @@ extension BackgroundSession {
         state.withLock { state in
             state.reporting.undecided -= 1
             guard state.reporting.undecided == 0 else { return false }
-            // The ledger is read once more before the session becomes invalid, so that the end of all events is reported.
+            // The ledger is read once more before the session becomes invalid, so that the delegate is notified that it has
+            // received all events.
             if state.life == .ending(hasReadLedger: true) { state.life = .ending(hasReadLedger: false) }
             return true
         }

@@ -4,8 +4,8 @@ import BackgroundScheduling
 import Foundation
 import Synchronization
 
-/// Runs launches for the events of a background session in apps that have no scene for these events. A session with a delegate
-/// receives the events, or the app's handler creates such a session.
+/// Runs launches for the events of a background session in apps that have no scene for these events. The events are received by a
+/// session with a delegate. The app has already created this session, or the app's handler creates it.
 final class SessionLaunches: Sendable {
     static var shared: SessionLaunches { AppRuntime.shared.part { SessionLaunches() } }
 

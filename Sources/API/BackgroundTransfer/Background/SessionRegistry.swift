@@ -66,7 +66,7 @@ final class SessionRegistry: ProcessBound {
         state.withLock { state in state.all[name(session)]?.session.flatMap { $0 === session ? nil : $0 } }
     }
 
-    /// Returns the transfers that tasks of other session objects with the same identifier await.
+    /// Returns the transfers for which tasks of other session objects with the same identifier wait.
     func transfersOfOthers(than session: BackgroundSession) -> Set<Int64> {
         let others = state.withLock { $0.kept[name(session), default: []].filter { $0 !== session } }
         return others.reduce(into: []) { $0.formUnion($1.awaitedTransfers) }

@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import FoundationNetworking
 
-/// The steps of a background task from the first `resume()` until the ledger contains the task's row.
+/// The step that a background task has reached between the first `resume()` and the write of the task's row to the ledger.
 ///
 /// The file of an upload is copied during these steps. Other threads can cancel, suspend, change or resume the task at the same
 /// time.
@@ -12,9 +12,10 @@ enum TaskEntry: Sendable {
     case row(Int64)
 
     struct Beginning: Sendable {
-        /// A group that is empty after the task received a row or was refused. Other threads wait for it.
+        /// A group on which other threads wait until the ledger contains the task's row or the task was refused.
         fileprivate let end = DispatchGroup()
-        /// `true` if the transaction has begun. Calls of other threads wait until the transaction has ended.
+        /// `true` if the transaction that writes the task has begun. Other threads that change the task then wait until the
+        /// transaction has ended.
         fileprivate var isCommitting = false
         /// `true` after another thread called `suspend()`, and `false` after another thread called `resume()`. `nil` if no other
         /// thread called these methods.

@@ -10,7 +10,8 @@ struct TaskIdentifiers {
 
     /// The identifiers that are reserved and not used yet.
     private var reserved = 0..<0
-    /// The reasons for failed reservations. The keys are the negative identifiers that were used instead.
+    /// The errors of failed reservations. If a reservation fails, the new task gets a negative identifier. The keys are these
+    /// negative identifiers.
     private var refusals: [Int: StoreError] = [:]
 
     /// - Parameter reserve: a closure that reserves consecutive identifiers and returns the first identifier.

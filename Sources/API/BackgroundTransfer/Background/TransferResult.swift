@@ -19,7 +19,7 @@ struct TransferResult {
             return
         }
         let place = transfer.wholeFile(in: AppRuntime.shared.directories.spool)
-        // The file may exist if `access` fails with any other error than a missing file.
+        // If `access` fails, the file may still exist, unless the error is that no such file exists.
         if let place, access(place.path, F_OK) == 0 || !FileFault(errno).isAbsence {
             (file, error) = (place, nil)
         } else if transfer.kind == .upload {
@@ -38,8 +38,8 @@ struct TransferResult {
         body(handed.url)
     }
 
-    /// Returns the error for a complete download whose file is missing, because the file was moved or the ledger was restored
-    /// from a backup.
+    /// Returns the error for a complete download whose file does not exist any more, because the file was moved or the ledger was
+    /// restored from a backup.
     private static func gone(_ transfer: TransferRecord, _ place: URL?) -> URLError {
         var info: [String: Any] = [
             NSLocalizedDescriptionKey:

@@ -23,7 +23,7 @@ struct WaitingTransfer: Sendable {
         case isGone
     }
 
-    /// Waits for the end of the transfer. The caller reads the response and then calls `release`.
+    /// Waits until the transfer has ended. The caller reads the response and then calls `release`.
     func result() async throws -> EndedTransfer {
         let ended: TransferRecord
         do {
@@ -34,7 +34,7 @@ struct WaitingTransfer: Sendable {
             }
             switch found {
             case .hasEnded(let record): ended = record
-            // A missing row means that the transfer was cancelled and removed from the ledger.
+            // If the ledger does not contain the row any more, the transfer was cancelled and removed.
             case .isGone: throw URLError(.cancelled)
             }
         } catch is CancellationError {
@@ -57,14 +57,14 @@ struct WaitingTransfer: Sendable {
         return EndedTransfer(file: file, response: response) { release() }
     }
 
-    /// Ends a cancelled await. The connection continues for the grace time.
+    /// Ends a cancelled await. The agent continues the transfer for the grace time.
     func giveUp() {
         KillPoint.reach(.waiterLeaving)
         stopWaiting(grace: grace)
         KillPoint.reach(.waiterLeft)
     }
 
-    /// Ends the await after the caller has read the response. If no task adopted the transfer, the transfer is not needed any
+    /// Ends the await after the caller has read the response. If no task continues the transfer, the transfer is not needed any
     /// more.
     private func release() {
         stopWaiting(grace: 0)
