@@ -74,10 +74,10 @@ extension BackgroundSession {
         DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [self] in readChangesNow(session, calls) }
     }
 
-    /// The limit above which many transfers are running. If this session waits for more transfers than this limit, and one read
-    /// finds fewer ended transfers than this limit, the session pauses before the next read.
+    /// If this session waits for more transfers than this number, and one read finds fewer ended transfers than this number, the
+    /// session pauses before the next read.
     private static let fewEnds = 32
-    /// The number of seconds of this pause. During the pause, more transfers end, and one read then finds all of them.
+    /// The number of seconds of this pause. One read after the pause finds all transfers that ended during the pause.
     private static let gatheringTime = 0.08
 
     var deliveries: DeliveryGate { launch?.deliveries ?? DeliveryGate.ofThisProcess }
@@ -268,8 +268,8 @@ extension BackgroundSession {
     private func deliverEnd(
         _ event: SessionEventRecord, _ transfer: TransferRecord, _ session: URLSession, _ batch: DeliveredEnds
     ) {
-        // This process did not begin the transfer if it has no task object for the transfer. A task object that was created for
-        // the list of tasks after the transfer had ended is already completed, so it does not count.
+        // The task object counts only if it was created before the transfer ended. If the app requested the list of tasks later,
+        // the task object for this list was created as completed.
         let isOfThisProcess =
             launch == nil && state.withLock { $0.tasks[transfer.taskIdentifier]?.facts.withLock { !$0.isCompleted } ?? false }
         if !isOfThisProcess { state.withLock { $0.reporting.hasReported = true } }

@@ -131,7 +131,7 @@ extension BackgroundSession {
         new.taskKind = kind
         Self.fill(&new, from: task, now: now)
         let wanted = new
-        // Two tasks cannot share a download that has a destination. If the file of an ended download
+        // Two tasks cannot share a download that has a destination.
         let mayAdopt = wanted.destination == nil && wanted.expectedSHA256 == nil && kind == nil
         let cancelledAwaits = state.withLock { $0.cancelledAwaits }
         return Submission { transaction in
@@ -325,8 +325,8 @@ extension BackgroundSession {
                 return try transaction.insert(new)
             }
             let known = try transaction.joinableTransfer(session: wanted.session, key: key, now: now)
-            // Two tasks cannot share a download that has a destination. If the file of an ended download If the file of an ended
-            // download is missing, the download is repeated.
+            // Two tasks cannot share a download that has a destination. If an ended download has no file any more, the download
+            // is repeated.
             if let known, known.kind == .download, known.destination == nil, !known.hasAnswer || TransferResult(known).file != nil
             {
                 return known

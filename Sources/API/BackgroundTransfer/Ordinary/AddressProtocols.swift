@@ -105,7 +105,7 @@ final class FileAddressProtocol: URLProtocol {
         do {
             while let piece = try file.read(upToCount: Self.piece), !piece.isEmpty {
                 client?.urlProtocol(self, didLoad: piece)
-                // The next piece is read only if the app has room for more bytes.
+                // The next bytes of the file are read only if the receiver has room for them.
                 if let load = client as? CustomLoad, !load.waitForRoom() { return }
             }
             client?.urlProtocolDidFinishLoading(self)

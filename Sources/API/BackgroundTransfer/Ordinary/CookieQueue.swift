@@ -24,7 +24,8 @@ final class CookieQueue: Sendable {
         }
     }
 
-    /// Calls `continueWork` when all earlier operations are complete. If no operation is pending, calls `continueWork` at once.
+    /// Calls `continueWork` when all earlier operations are complete. If no operation is pending, calls `continueWork`
+    /// immediately.
     func whenStored(_ continueWork: @escaping @Sendable () -> Void) {
         if pendingCount == 0 { continueWork() } else { store(continueWork) }
     }

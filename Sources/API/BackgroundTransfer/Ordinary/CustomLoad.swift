@@ -3,13 +3,14 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// The load of one response by a ``URLProtocol``. The protocol responds instead of the network, and its methods run on a separate
-/// queue.
+/// Loads one response through a ``URLProtocol`` class of the app, which responds instead of the network. The methods of the class
+/// run on a separate queue.
 final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // because a mutex or the queue guards what changes
     private struct State {
         var isOver = false
         var received: Int64 = 0
-        /// The number of calls that the protocol has made. If the number does not change during the timeout, the load ends.
+        /// The number of calls that the protocol object has made. If this number does not change within the timeout, the load
+        /// ends.
         var words = 0
     }
 
@@ -39,8 +40,8 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
         }
     }
 
-    /// Ends the load with a timeout if the protocol makes no call for longer than the request allows. A server that sends nothing
-    /// has the same effect.
+    /// Ends the load with a timeout error if the protocol object makes no call for longer than the request allows. A server that
+    /// sends nothing causes the same error.
     private func watchForSilence(within seconds: Double) {
         let words = state.withLock { $0.words }
         guard seconds > 0, seconds < 86_400 else { return }
@@ -79,8 +80,8 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
         room.signal()
         queue.async { [self] in
             loading?.stopLoading()
-            // The reference to the protocol is removed, because the protocol also has a reference to this object. Otherwise the
-            // two objects would never be released.
+            // The reference to the protocol object is removed, because the protocol object also refers to this object. Otherwise
+            // the two objects would never be released.
             loading = nil
         }
         run.ended(attempt, WireEnd(head: nil, failure: failure, bytesSent: 0, bytesReceived: received))
@@ -114,7 +115,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
             return state.received
         }
         if let limit, received > limit { return fail(URLError(.dataLengthExceedsMaximum)) }
-        // If the run refused the bytes, the run has recorded the reason.
+        // If `write` returns `false`, the run has already recorded the reason.
         if data.withUnsafeBytes({ !run.write($0) }) { return end(.stoppedByOwner) }
         run.moved(attempt, sent: 0, received: received)
     }

@@ -6,10 +6,11 @@ enum Delivery: Sendable {
     /// Bytes of the response body.
     case bytes(Data)
 
-    /// The approximate number of bytes of memory that a piece of data needs in addition to the data.
+    /// The approximate number of bytes of memory that a stored delivery needs in addition to its data.
     static let costOfPiece = 64
 
-    /// The number of bytes that the delivery adds to the backlog, which limits the stored bytes of a body.
+    /// The number of bytes that the delivery adds to the backlog (the received bytes of a body that the delegate has not
+    /// received).
     var cost: Int {
         switch self {
         case .call: 0
@@ -19,11 +20,11 @@ enum Delivery: Sendable {
 }
 
 /// The delegate calls that have to wait, in order. Calls wait while the delegate has not decided about the response headers, or
-/// while the task is suspended. Many small pieces of a body are joined.
+/// while the task is suspended. If many deliveries wait, small pieces of a body are joined to larger ones.
 struct DeferredDeliveries: Sendable {
-    /// The maximum number of waiting deliveries before pieces of a body are joined.
+    /// The number of waiting deliveries from which on new bytes of a body are appended to the last waiting bytes.
     static let mostApart = 64
-    /// The size of a piece in bytes above which no more bytes are added to the piece.
+    /// If the last waiting delivery has this number of bytes or more, no more bytes are appended to it.
     private static let longestPiece = 1 << 20
 
     /// `true` if the delegate was asked about the response headers, and has not decided.
@@ -34,7 +35,7 @@ struct DeferredDeliveries: Sendable {
     /// The deliveries that wait until the app resumes the task.
     private var withheld: [Delivery] = []
 
-    /// Begins the wait for the delegate's decision. All later deliveries except the response headers wait.
+    /// Makes all later deliveries, except the response headers, wait for the delegate's decision.
     mutating func waitForDecision() { isUndecided = true }
 
     mutating func hold() { isHeld = true }
@@ -48,7 +49,7 @@ struct DeferredDeliveries: Sendable {
         return (false, delivery.cost)
     }
 
-    /// Ends the wait for the delegate's decision.
+    /// Records that the delegate has decided.
     ///
     /// - Returns: the deliveries that are due now.
     mutating func answer() -> [Delivery] {
@@ -60,7 +61,7 @@ struct DeferredDeliveries: Sendable {
         return []
     }
 
-    /// Ends the wait of deliveries, because the app resumed the task.
+    /// Records that the app resumed the task.
     ///
     /// - Returns: the deliveries that are due now.
     mutating func release() -> [Delivery] {
@@ -76,7 +77,8 @@ struct DeferredDeliveries: Sendable {
             kept.append(delivery)
             return delivery.cost
         }
-        // The last piece is removed from the array first, because `append` would copy data with two owners.
+        // The last delivery is removed from the array before `append`, because `append` would copy data to which the array also
+        // refers.
         kept.removeLast()
         data.append(more)
         kept.append(.bytes(data))

@@ -41,13 +41,13 @@ enum Detour: Sendable {
     }
 }
 
-/// The body of a redirect or challenge. If the delegate does not follow the redirect, or provides no credential, this body
-/// becomes the body of the task's response.
+/// The body of a response that is a redirect or a challenge. If the delegate does not follow the redirect, or provides no
+/// credential, the app receives this body.
 struct DetourBody: Sendable {
     /// The maximum number of stored bytes. The body of a redirect or challenge is usually short.
     private static let limit = 4 << 20
-    /// The limits in bytes and time for receiving a body that is probably not needed. If the body is received completely, the
-    /// connection can be used again.
+    /// The limits in bytes and time for a body that is probably not needed. Such a body is received up to these limits, because
+    /// the connection can be used again only after a complete body.
     private static let unwanted = (bytes: 64 << 10, time: Duration.seconds(2))
 
     private let began = ContinuousClock.now

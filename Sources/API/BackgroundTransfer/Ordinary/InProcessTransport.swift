@@ -11,7 +11,8 @@ package protocol TestWire: Sendable {
         _ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink, launch: Int64?,
         handler: @escaping @Sendable (TransportEvent) -> Void)
     func cancel(_ attempt: AttemptID)
-    /// Continues an attempt that waited because its sink was full or its source had no bytes.
+    /// Continues an attempt that waited, because the receiver of the response had no room, or the source of the request body had
+    /// no bytes.
     func continueWork(_ attempt: AttemptID)
 }
 
@@ -46,8 +47,8 @@ package final class InProcessTransport: Sendable {
         _ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink, launch: Int64?,
         isOnTestHost: Bool, handler: @escaping @Sendable (TransportEvent) -> Void
     ) {
-        // Another test of this process may have a server on a loopback address. All other addresses use the simulated network of
-        // the test.
+        // While a test host is used, requests use the simulated network. One kind of request is an exception: a request to a
+        // loopback address by code outside the test. Another test in this process may have a real server at this address.
         if let testHost, isOnTestHost || !Self.isLoopback(URL(string: request.url)) {
             return testHost.start(attempt, request, source: source, sink: sink, launch: launch, handler: handler)
         }

@@ -50,10 +50,11 @@ extension OrdinaryRun {
                 }
                 let isSameServer = Self.origin(state.order?.url) == Self.origin(next?.url)
                 (state.request, state.order) = (request, next)
-                // The received bytes of the download and the validator are kept, even if the next request has another address.
+                // If the task is a download, the received bytes and their validator (for example the ETag) are kept, even if the
+                // next request has another address.
                 if state.file != nil { state.machine = next.map { machine($0, state.machine?.partial) } }
-                // The credential and the number of challenges belong to the first server. Another server may require another
-                // credential.
+                // If the next request goes to another server, the credential and the number of challenges are reset, because this
+                // server may require another credential.
                 if !isSameServer { (state.credential, state.challenges) = (nil, 0) }
             }
             attempt()

@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-// The calls of the delegate, and the end of a task.
+// Calls the delegate, and ends a task.
 extension OrdinaryRun {
     /// Calls the delegate on the delegate's queue, in the order of these calls.
     func callDelegate<Hearer>(_ kind: Hearer.Type, _ body: @escaping @Sendable (URLSession, Hearer) -> Void) {
@@ -64,7 +64,7 @@ extension OrdinaryRun {
                 old.description, old.priority, old.delegate, old.currentRequest
             )
         }
-        // If the app cancelled the task before the decision, the task does not become a download.
+        // If the app cancelled the task before the delegate's decision, the task does not become a download.
         let isWanted = state.withLock { state in
             if !state.wasCancelled { state.becomes = file }
             return !state.wasCancelled
@@ -75,7 +75,7 @@ extension OrdinaryRun {
         dataTask.facts.withLock { ($0.isCompleted, $0.last) = (true, TaskStatus(state: .completed)) }
         guard let hearer = dataTask.receiver(as: (any URLSessionDataDelegate).self, or: engine.delegate) else { return }
         nonisolated(unsafe) let delegate = hearer
-        // This call is made before the waiting deliveries.
+        // The delegate receives this call before the waiting deliveries.
         dataTask.session.onDelegateQueue {
             delegate.urlSession(dataTask.session, dataTask: dataTask, didBecome: download)
         }
@@ -178,7 +178,7 @@ extension OrdinaryRun {
         }
         if final == nil { task.progress.totalUnitCount = max(task.progress.totalUnitCount, task.progress.completedUnitCount) }
         if final == nil { offerToCache(ended) }
-        // The load of a protocol class is cancelled, because its response is not needed any more.
+        // If a protocol class is still loading a response, the load is cancelled, because the response is not needed any more.
         ended.load?.cancel()
         let session = task.session
         let sessionDelegate = HeldDelegate(engine.delegate)
@@ -195,8 +195,8 @@ extension OrdinaryRun {
         _ ended: State, _ error: URLError?, _ sessionDelegate: (any URLSessionDelegate)?, _ session: URLSession
     ) {
         let delegate = task.receiver(or: sessionDelegate)
-        // An error is still possible now. The delegate may have refused the response after all bytes arrived, or the file of a
-        // new download could not be written.
+        // The task can still fail at this point. The delegate may have refused the response after all bytes had arrived. If the
+        // delegate changed the task to a download, the file may not have been written completely.
         let late = state.withLock { state -> URLError? in
             if case .rejected = state.body { return URLError(.cancelled).concerning(ended.request?.url) }
             if state.becomes != nil, case .refused(let error) = state.detour { return error.concerning(ended.request?.url) }
@@ -212,7 +212,7 @@ extension OrdinaryRun {
         }
         guard isFirst else { return }
         state.withLock { $0.end = nil }
-        // The task is removed from the session's list before the end is reported.
+        // The task is removed from the session's list of tasks before the app receives the result.
         engine.forget(task)
         if let completion {
             delegate?.urlSession(session, task: task, didFinishCollecting: metrics(ended))
@@ -227,7 +227,7 @@ extension OrdinaryRun {
             delegate?.urlSession(session, task: task, didFinishCollecting: metrics(ended))
             delegate?.urlSession(session, task: task, didCompleteWithError: error)
         }
-        // The file is removed if no resume data refers to it.
+        // The partial file is removed, unless resume data refers to it.
         if error?.userInfo[NSURLSessionDownloadTaskResumeData] == nil { file?.remove() }
         engine.ended(task)
         setCounted(false)
@@ -240,8 +240,9 @@ extension OrdinaryRun {
     }
 
     private func resumeData(_ ended: State) -> Data? {
-        // The resume data contains the app's own request and not the request after a redirect. The server can repeat the
-        // redirect, and other servers must not receive secrets of the configuration.
+        // The resume data contains the app's own request, and not the request after a redirect. A new download sends the
+        // configuration's headers with this request, and these headers may contain secrets that only the first server may
+        // receive. The first server then redirects again.
         guard let file = ended.file, let order = ended.firstOrder, let held = ended.heldPart else { return nil }
         return ResumeData(token: file.token, order: order, partial: held, taskDescription: task.taskDescription).data
     }
@@ -260,7 +261,8 @@ extension OrdinaryRun {
                 response, head, data, headers: ended.sentHeaders, received: ended.runtime.now)
         else { return }
         // A delegate can decide about the cached response. A task with a completion handler stores the proposed response. The
-        // response is stored on the delegate's queue, because the disk may be slow, and before the end is reported.
+        // response is stored before the app receives the result. The store operation runs on the delegate's queue, because the
+        // disk may be slow.
         guard isStreaming, let hearer = task.receiver(as: (any URLSessionDataDelegate).self, or: engine.delegate) else {
             return post { cache.store(proposal, for: request) }
         }

@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-// The request body, the received response, and the handling of an attempt's end.
+// Provides the request body, receives the response, and decides what follows after an attempt.
 extension OrdinaryRun: BodySink {
     // MARK: The request's body
 
@@ -243,7 +243,7 @@ extension OrdinaryRun: BodySink {
         case .refused(let error): return finish(error)
         case nil: break
         }
-        // Reports the bytes since the last report.
+        // Reports the bytes that were transferred after the last progress report.
         if end.failure == nil, !isCustom { moved(attempt, sent: end.bytesSent, received: end.bytesReceived) }
         if let failure = end.failure, waits(for: failure) { return }
         if case .badAnswer = end.failure, requestsRawBody(end.head) { return self.attempt() }
@@ -273,7 +273,7 @@ extension OrdinaryRun: BodySink {
         finish(nil)
     }
 
-    /// Delivers a response that is already complete.
+    /// Delivers a response whose body is already complete.
     private func answerWith(_ response: URLResponse, _ data: Data) {
         let isStreaming = isStreaming
         state.withLock { state in

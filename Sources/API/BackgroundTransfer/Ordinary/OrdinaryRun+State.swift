@@ -3,20 +3,20 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-// The state of a run. Only code that holds the run's lock changes the state.
+// The state of a run. A lock guards the state.
 extension OrdinaryRun {
     typealias Call = @Sendable () -> Void
 
     enum Phase {
         case active
         case cancelling
-        /// The result of the task is known. The report of the end may still be delayed if the task was not cancelled.
+        /// The result of the task is known. If the task was not cancelled, the app may receive the result later.
         case over(wasCancelled: Bool)
     }
 
     enum Body {
         case wanted
-        /// The download machine does not need the body of this response.
+        /// The download machine does not need the body of the response.
         case unwanted
         /// The delegate refused the response after its headers.
         case rejected
@@ -27,17 +27,19 @@ extension OrdinaryRun {
         var request: URLRequest?
         /// The current request in the form in which it is sent.
         var order: WireOrder?
-        /// The task's first request, before any redirect. Resume data uses this request.
+        /// The task's first request, before any redirect. Resume data contains this request.
         var firstOrder: WireOrder?
         var attempt: AttemptID?
         /// `true` if the transport or a protocol class has started the attempt. Before the start, the delegate may have to
         /// provide the body.
         var isUnderWay = false
-        /// `true` if the call that reports the end is on the delegate's queue or is waiting. No other call follows.
+        /// `true` if the call that reports the end of the task to the app is on the delegate's queue, or waits. No other call
+        /// follows.
         var isEndPosted = false
         /// The number of received bytes that the download's delegate was last notified about.
         var reportedReceived: Int64 = 0
-        /// A closure that reports the end of the task. The closure is called once, and the call may be delayed.
+        /// A closure that reports the end of the task to the app. The closure is called once, possibly long after the result is
+        /// known.
         var end: (@Sendable (URLError?) -> Void)?
         /// `true` if a redirect or challenge is the final response. Such a response is not stored in the cache.
         var isDetourTheAnswer = false
@@ -46,21 +48,22 @@ extension OrdinaryRun {
         /// The load of a protocol class that responds instead of the network.
         var load: CustomLoad?
         var attempts = 0
-        /// `true` if the process waits for the end of this run before it exits.
+        /// `true` if the process must not exit before this run has ended.
         var isCounted = false
         var status = TaskStatus(state: .running)
         var machine: DownloadMachine?
         var file: PartFile?
-        /// The file of a data task that became a download. Bytes are written to this file instead of being passed to the
-        /// delegate.
+        /// The file of a data task that the delegate changed to a download. Bytes are written to this file, and are not passed to
+        /// the delegate.
         var becomes: PartFile?
         var head: ResponseHead?
         var data = Data()
-        /// The copy of the response body for the cache, if the delegate receives the body in pieces.
+        /// A copy of the response body that will be stored in the cache. The copy is made only if the delegate receives the body
+        /// in several calls.
         var copy: Data?
         /// The maximum number of bytes of the copy.
         var copyLimit = 0
-        /// The cached response, while the server checks whether the cached response is still valid.
+        /// The cached response about which the server is asked whether it is still valid.
         var asksAbout: CachedResponse?
         /// The headers that the current attempt sent to the server.
         var sentHeaders: [HeaderField] = []
@@ -80,10 +83,12 @@ extension OrdinaryRun {
         /// The calls of the delegate that have to wait.
         var deferred = DeferredDeliveries()
         var body = Body.wanted
-        /// The number of bytes that were not passed to the delegate yet, plus the memory cost of each piece.
+        /// The number of received bytes that were not passed to the delegate yet, plus the additional memory of each stored
+        /// delivery.
         var backlog = 0
         var partContinuations: [CheckedContinuation<Data?, Never>] = []
-        /// The runtime at the start of the task. A task that continues after the end of a test keeps the clock of the test.
+        /// The runtime that is used since the start of the task. If the task continues after the end of a test, the task keeps
+        /// the clock of the test.
         let runtime = AppRuntime.shared
         /// The runtime whose clock determines the age of cookies and cached responses.
         let storesRuntime = AppRuntime.ofWork
@@ -99,7 +104,7 @@ extension OrdinaryRun {
 
         var isOver: Bool { if case .over = phase { true } else { false } }
 
-        /// `true` if the app cancelled the task. In this case the end is reported at once.
+        /// `true` if the app cancelled the task. In this case the app receives the end of the task immediately.
         var wasCancelled: Bool {
             switch phase {
             case .active: false
@@ -129,8 +134,7 @@ extension OrdinaryRun.State {
     /// `true` if the task is active and is not a suspended download.
     var canContinueWork: Bool { if case .active = phase { !isHeld || file == nil } else { false } }
 
-    /// Ends an attempt that was not passed to the transport yet. Returns `true` if the transport does not have to stop an
-    /// attempt.
+    /// Ends the current attempt if the transport has not started it yet. Returns `true` if the transport has no attempt to stop.
     mutating func cancelPreparation() -> Bool {
         guard attempt != nil, !isUnderWay else { return attempt == nil }
         attempt = nil

@@ -13,21 +13,23 @@ final class OrdinaryRun: TaskRun {
     let original: URLSessionTask
     /// The current task of the run, because a data task may become a download.
     private let owner: Mutex<URLSessionTask>
-    /// The transport at the start of the task. The transport is stored, because a task that continues after the end of a test
-    /// must not use another network.
+    /// The transport that is used since the start of the task. If the task continues after the end of a test, the task must not
+    /// change to the network of another test.
     private let transport = InProcessTransport.shared
     private let number: Int64
     /// The launch that began the task.
     private let launch = LaunchContext.currentNumber
-    /// The counter of the runs that this launch, or this process, waits for before the process exits.
+    /// Counts the runs that must end before the process of this launch exits, or before this process exits if it is not a launch.
     private let counter = ActiveTransfers.current.ordinary
     private let isOnTestHost = AppRuntime.isOnTestHost
 
     /// The maximum number of bytes of a response that is stored in memory for a completion handler or an await.
     private static let memoryLimit: Int64 = 256 << 20
-    /// The maximum number of bytes that wait for the delegate. If more bytes wait, the server has to wait.
+    /// The maximum number of received bytes that wait until they are passed to the delegate. If more bytes wait, the session
+    /// stops receiving bytes from the server.
     static let backlogLimit = 1 << 20
-    /// The maximum number of waiting bytes of a response that cannot be paused. If more bytes wait, the task fails.
+    /// The maximum number of received bytes that wait, if the session cannot stop receiving the response. If more bytes wait, the
+    /// task fails.
     static let longestBacklog = 256 << 20
 
     init(_ task: URLSessionTask, _ engine: OrdinarySession) {
@@ -62,7 +64,8 @@ final class OrdinaryRun: TaskRun {
         attempt()
     }
 
-    /// Counts this run in ``counter`` from a resume until a suspend, or until the end was delivered.
+    /// Adds this run to ``counter``, or removes the run. A run is in the counter from a resume of the task until a suspend, or
+    /// until the app has received the result.
     func setCounted(_ isCounted: Bool) {
         let ends = state.withLock { state in
             if isCounted, !state.isCounted { counter.enter() }
@@ -162,8 +165,8 @@ final class OrdinaryRun: TaskRun {
         load.begin(kind, asSeenByProtocol(request), idleTimeout: WireOrder.idleTimeout(request, configuration))
     }
 
-    /// Returns the request that a protocol class receives. As on iOS, the body is a stream. The configuration's headers are added
-    /// only before the first redirect, because they are for the first server.
+    /// Returns the request that a protocol class receives. As on iOS, the body is a stream. The headers of the configuration are
+    /// added only before the first redirect, because they are meant only for the first server.
     private func asSeenByProtocol(_ request: URLRequest) -> URLRequest {
         var seen = request
         let (redirects, dropsBody) = state.withLock { ($0.redirects, $0.dropsBody) }
@@ -180,7 +183,7 @@ final class OrdinaryRun: TaskRun {
         return seen
     }
 
-    /// Sends the request when the cookies of earlier responses are stored.
+    /// Sends the request as soon as the cookies of earlier responses are stored.
     private func sendLater(
         _ attempt: AttemptID, _ request: URLRequest, _ order: WireOrder, _ added: [HeaderField], _ source: (any BodySource)?
     ) { engine.cookies.whenStored { self.send(attempt, request, order, added, source) } }
@@ -226,19 +229,19 @@ final class OrdinaryRun: TaskRun {
             case .progress(let attempt, let sent, let received): moved(attempt, sent: sent, received: received)
             // An ordinary session does not resume uploads.
             case .resumption: break
-            // The cookies are stored before the end is reported.
+            // The cookies of the response are stored before the attempt counts as ended.
             case .ended(let attempt, let end): engine.cookies.whenStored { self.ended(attempt, end) }
             }
         }
-        // If the task was stopped after the check above and before the start, the transport had no transfer to stop. For this
-        // reason, the transfer is stopped now.
+        // Another thread may have stopped the task between the check in `mayBegin` and the start of the transport. The transport
+        // had nothing to stop then, so the attempt is stopped now.
         if state.withLock({ $0.attempt == attempt && !$0.canContinueWork }) { transport.cancel(attempt) }
     }
 
-    /// The headers that the machine adds to the app's headers.
+    /// The headers that the download machine adds to the app's headers.
     private static let own: Set<String> = ["Range", "If-Range", "Accept-Encoding"]
 
-    /// Continues a transfer that waited, for a response of a server or of a protocol class.
+    /// Continues to receive a response that waited, from a server or from a protocol class.
     func continueWork() {
         let (attempt, load) = state.withLock { ($0.attempt, $0.load) }
         load?.continueWork()
@@ -253,8 +256,8 @@ final class OrdinaryRun: TaskRun {
                 state.phase = .cancelling
                 return (state.cancelPreparation() ? nil : state.attempt, nil)
             }
-            // The result is known, but the end was not reported yet. The end is now reported as a cancellation, and waiting
-            // deliveries are dropped.
+            // The result is known, but the app has not received it yet. The app receives an error with the code `.cancelled`
+            // instead, and no other waiting deliveries.
             state.phase = .over(wasCancelled: true)
             state.deferred = DeferredDeliveries()
             return (nil, state.end)
@@ -274,13 +277,14 @@ final class OrdinaryRun: TaskRun {
     func post(isHead: Bool = false, _ call: @escaping Call) { post(.call(call), isHead: isHead) }
 
     func post(_ delivery: Delivery, isHead: Bool = false) {
-        // The call is queued under the lock, so that calls of two threads keep their order.
+        // The call is put on the delegate's queue while the lock is held, so that calls of two threads keep their order.
         state.withLock { state in
-            // Deliveries after the end are dropped. But response headers that waited for the storage of cookies are still
-            // delivered if the end also waits.
+            // No delivery follows the end of the task. Response headers are an exception, because they may have waited until
+            // cookies were stored. They are still delivered, unless the app cancelled the task.
             if state.isEndPosted, !isHead || state.wasCancelled { return }
             if isHead { state.deferred.waitForDecision() }
-            // Bytes of a cancelled task that wait for a decision are dropped, because no decision follows.
+            // If the task was cancelled, the delegate makes no decision any more. Bytes that would wait for this decision are
+            // dropped.
             if case .bytes = delivery, state.wasCancelled, state.deferred.isUndecided { return }
             let (isKept, cost) = state.wasCancelled ? (false, delivery.cost) : state.deferred.keep(delivery, isHead: isHead)
             state.backlog += cost
@@ -300,11 +304,11 @@ final class OrdinaryRun: TaskRun {
         }
     }
 
-    /// Releases the waiting deliveries, because the delegate has decided about the body.
+    /// Passes on the waiting deliveries, because the delegate has decided about the response.
     func openGate() {
         state.withLock { state in
             let due = state.deferred.answer()
-            // If the task was cancelled, the end was already reported.
+            // If the app cancelled the task, the app has already received the end of the task, so nothing else is delivered.
             if !state.wasCancelled { due.forEach(enqueue) }
         }
     }
@@ -315,7 +319,7 @@ final class OrdinaryRun: TaskRun {
                 if !state.isOver { state.partContinuations.append(continuation) }
                 return state.isOver
             }
-            // The result is known, but the report of the end may be delayed.
+            // The result is already known, so no resume data is created, even if the app has not received the result yet.
             if isOver { continuation.resume(returning: nil) }
             cancel()
         }
@@ -326,8 +330,8 @@ final class OrdinaryRun: TaskRun {
             guard !state.isOver else { return nil }
             state.deferred.hold()
             state.status.state = .suspended
-            // A response in memory continues to arrive, and is delivered later. A download is stopped, and continues later after
-            // the bytes of the partial file.
+            // A response that is stored in memory continues to arrive, and is delivered after a resume. A download is stopped.
+            // After a resume, the next attempt requests only the bytes that the partial file does not contain.
             return state.file == nil || state.cancelPreparation() ? nil : state.attempt
         }
         if let attempt { stop(attempt) }
@@ -341,7 +345,7 @@ final class OrdinaryRun: TaskRun {
             let due = state.deferred.release()
             if !state.isOver { state.status.state = .running }
             if !state.wasCancelled { due.forEach(enqueue) }
-            // If the stopped attempt has not ended yet, its end begins the next attempt.
+            // If the stopped attempt has not ended yet, the next attempt begins when the stopped attempt ends.
             return state.file != nil && state.attempt == nil && !state.isOver
         }
         if mustBegin { attempt() }

@@ -9,8 +9,8 @@ import TransferMachines
 final class OrdinarySession: SessionEngine {
     private struct State {
         weak var session: URLSession?
-        /// The session object, while the session has tasks. A session must continue while tasks run, even if the app has no
-        /// reference to it.
+        /// The session object, stored while the session has tasks. Running tasks must continue even if the app keeps no reference
+        /// to the session object.
         var kept: URLSession?
         var delegate: HeldDelegate?
         var lastIdentifier = 0
@@ -47,8 +47,8 @@ final class OrdinarySession: SessionEngine {
     // MARK: The choice of a protocol
 
     /// Returns the protocol class that responds instead of the network, or `nil` if no class responds.
-    /// - Throws: `URLError.unsupportedURL` if a class is not a subclass of this module's ``URLProtocol``. Without the error, the
-    ///   request would go to the network.
+    /// - Throws: `URLError.unsupportedURL` if a class is not a subclass of this module's ``URLProtocol``. Without this error, the
+    ///   request would be sent to the network, although the app wants its own class to respond.
     func protocolClass(for request: URLRequest, _ task: URLSessionTask) throws -> URLProtocol.Type? {
         let chosen = isShared ? URLProtocol.registeredClasses(for: request.url) : configuration.protocolClasses ?? []
         for kind in chosen + AddressProtocols.all {
@@ -111,8 +111,9 @@ final class OrdinarySession: SessionEngine {
         if let task = task as? URLSessionWebSocketTask { WebSocketRun(task, self) } else { OrdinaryRun(task, self) }
     }
 
-    /// Suspends the task. If the task is a download, the connection is closed, and the next attempt continues after the bytes of
-    /// the partial file. Other responses still arrive and are delivered later.
+    /// Suspends the task. If the task is a download, the connection is closed. After a resume, the next attempt requests only the
+    /// bytes that the partial file does not contain. The response of any other task still arrives, and is delivered after a
+    /// resume.
     func suspend(_ task: URLSessionTask) { state.withLock { $0.runs[task.taskIdentifier] }?.suspend() }
 
     func cancel(_ task: URLSessionTask) {
@@ -121,7 +122,7 @@ final class OrdinarySession: SessionEngine {
             return facts.isCompleted
         }
         guard !isOver else { return }
-        // The end of a task that was never resumed is also reported to the delegate, once.
+        // If the app cancels a task that it never resumed, the delegate also receives the end of this task, once.
         let (run, isNew) = state.withLock { state -> (any TaskRun, Bool) in
             if let run = state.runs[task.taskIdentifier] { return (run, false) }
             let run = makeRun(task)
@@ -162,10 +163,10 @@ final class OrdinarySession: SessionEngine {
 
     func allTasks() -> [URLSessionTask] { state.withLock { $0.tasks.values.sorted { $0.taskIdentifier < $1.taskIdentifier } } }
 
-    /// Removes a task from the list before its end is reported.
+    /// Removes a task from the list of tasks. The app receives the task's result after this call.
     func forget(_ task: URLSessionTask) { state.withLock { $0.tasks[task.taskIdentifier] = nil } }
 
-    /// Replaces a data task in the list by the download task that the data task became.
+    /// Replaces a data task in the list of tasks by the download task that continues the data task's work.
     ///
     /// - Returns: `false` if the data task has ended.
     func replace(_ old: URLSessionTask, by new: URLSessionTask) -> Bool {
@@ -197,7 +198,7 @@ final class OrdinarySession: SessionEngine {
         }
         if cancelling {
             for task in tasks { cancel(task) }
-            // The delegates still receive the ends of the tasks, but the tasks are not listed any more.
+            // The delegates still receive the results of the tasks, but the list of tasks does not contain the tasks any more.
             state.withLock { $0.tasks = [:] }
         }
         considerEnding()
@@ -205,7 +206,7 @@ final class OrdinarySession: SessionEngine {
 
     private func considerEnding() {
         let ended = state.withLock { state -> (URLSession?, HeldDelegate?)? in
-            // A task that the app has created and not resumed yet also prevents the end of the session.
+            // If the app has created a task that it has not resumed yet, the session also stays valid.
             guard state.life == .ending, state.runs.isEmpty, state.tasks.isEmpty else { return nil }
             state.life = .invalid
             defer { (state.delegate, state.tasks) = (nil, [:]) }
@@ -274,7 +275,7 @@ final class OrdinarySession: SessionEngine {
         let end = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<TransferEnd, Never>) in
                 let isCancelled = task.facts.withLock { facts in
-                    // If the task was already cancelled, the task would not call the handler.
+                    // If the task was already cancelled, the task never calls the handler.
                     if facts.isCanceling || facts.isCompleted { return true }
                     facts.completion = { end in
                         var end = end

@@ -8,12 +8,12 @@ final class PartFile: @unchecked Sendable {  // Unchecked, because it is used un
     private var descriptor: Int32
     private(set) var count: Int64 = 0
 
-    /// The number of seconds for which a partial file is kept for resume data.
+    /// The number of seconds for which a partial file is kept, because the app may have resume data for it.
     private static let keeping = 7 * 86_400.0
     /// The first read of this property removes old partial files, once in each process.
     private static let hasRemovedOld: Void = removeOld()
 
-    /// Removes partial files that are older than the retention time.
+    /// Removes partial files that are older than ``keeping``.
     static func removeOld() {
         let files = FileManager.default
         let names = (try? files.contentsOfDirectory(atPath: files.temporaryDirectory.path)) ?? []
@@ -39,7 +39,8 @@ final class PartFile: @unchecked Sendable {  // Unchecked, because it is used un
         self.descriptor = descriptor
     }
 
-    /// Opens a partial file that was kept for resume data. Returns `nil` if the file is missing, or is shorter than before.
+    /// Opens a partial file that was kept for resume data. Returns `nil` if the file does not exist any more, or is shorter than
+    /// `byteCount`.
     init?(token: String, holding byteCount: Int64) {
         // A valid token is a UUID, so it contains no slash and cannot lead to another folder.
         guard UUID(uuidString: token) != nil else { return nil }

@@ -52,11 +52,11 @@ struct SessionCache {
         case use(CachedResponse)
         /// The server is asked whether the stored response is still valid.
         case askWhether(CachedResponse, [HeaderField])
-        /// The policy forbids a request to the server, and no response is stored.
+        /// The cache contains no response, and the cache policy forbids a request to the server.
         case missing
     }
 
-    /// The divisor for the largest response: as on iOS, a single response can use at most 1/20 of the cache.
+    /// A response is stored only if it is at most this part of the cache. As on iOS, the part is 1/20.
     private static let largestPart = 20
 
     private let cache: URLCache?
@@ -67,7 +67,7 @@ struct SessionCache {
         policy = request.cachePolicy == .useProtocolCachePolicy ? configuration.requestCachePolicy : request.cachePolicy
     }
 
-    /// `true` if the cache policy permits a request to the network.
+    /// `true` if the cache policy permits a request to the server.
     var mayAsk: Bool { policy != .returnCacheDataDontLoad }
 
     /// The maximum number of bytes of a stored response.
@@ -100,7 +100,7 @@ struct SessionCache {
         _ response: HTTPURLResponse, _ head: ResponseHead, _ data: Data, headers: [HeaderField], received: Date
     ) -> CachedURLResponse? {
         guard cache != nil, data.count <= limit, CacheRule.mayKeep(head, request: headers) else { return nil }
-        // If the app itself decodes the body, the encoded bytes cannot be used for other requests.
+        // The app asked for an encoding that it decodes itself. The encoded bytes cannot be used for other requests.
         guard ContentCoding.isDecoded(inResponseTo: headers) || data.isEmpty else { return nil }
         return CachedResponse.kept(response, data, received: received)
     }

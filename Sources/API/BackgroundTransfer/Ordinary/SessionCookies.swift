@@ -7,13 +7,13 @@ struct SessionCookies: Sendable {
     /// The maximum number of cookies that one response can set. A limit is necessary, because Foundation writes the complete file
     /// for each cookie.
     static let mostPerAnswer = 50
-    /// The maximum number of cookies of one domain in the store, and the maximum number of cookies in the store. Source of the
-    /// numbers: RFC 6265, 6.1, which asks for at least 50 and 3000.
+    /// The maximum number of cookies that the store keeps for one domain, and for all domains together. Source of the numbers:
+    /// RFC 6265, 6.1, which asks for at least 50 and 3000.
     static let (mostPerDomain, mostInAll) = (180, 3000)
     /// The maximum number of bytes of a cookie's name and value together, and of all its attributes together. Source of the
     /// numbers: RFC 6265bis, 5.6.
     private static let (longestPair, longestAttributes) = (4096, 1024)
-    /// The maximum number of bytes of the `Cookie` header with the store's cookies, because common servers accept no more.
+    /// The maximum number of bytes of the `Cookie` header. Common servers accept no longer header.
     static let longestHeader = 8192
 
     private let storage: HTTPCookieStorage
@@ -74,7 +74,8 @@ struct SessionCookies: Sendable {
 
     static func areSet(by head: ResponseHead) -> Bool { head.headers.contains { $0.name.lowercased() == "set-cookie" } }
 
-    /// Returns the cookies that a response is allowed to set. If several cookies have the same key, the last cookie is returned.
+    /// Returns the cookies that a response is allowed to set. If several cookies have equal domain, path and name, only the last
+    /// of them is returned.
     ///
     /// - Parameter held: the cookies in the store.
     private static func cookies(of head: ResponseHead, from url: URL, beside held: [HTTPCookie], now: Date) -> [HTTPCookie] {
@@ -119,7 +120,8 @@ struct SessionCookies: Sendable {
             (count, counts[domain(of: cookie)]) = (count + 1, ofDomain + 1)
             return false
         }
-        // Each removal writes a file. If the store has far too many cookies, several responses remove the surplus.
+        // The store writes a file for each removed cookie. For this reason, one response removes only a limited number of
+        // cookies, and later responses remove the rest.
         return displaced.suffix(2 * mostPerAnswer)
     }
 

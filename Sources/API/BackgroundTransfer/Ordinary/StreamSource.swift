@@ -2,8 +2,8 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// A body source that reads a stream until its end. A separate thread reads the stream, because a stream may block for a long
-/// time.
+/// A source of a request body that reads a stream until the stream ends. A separate thread reads the stream, because a read may
+/// block for a long time.
 final class StreamSource: BodySource {
     /// The number of bytes that the thread reads in advance.
     private static let ahead = 256 << 10
@@ -16,7 +16,7 @@ final class StreamSource: BodySource {
         var isAtEnd = false
         var hasFailed = false
         var isAbandoned = false
-        /// `true` if the transport found no bytes, and waits until `whenReady` is called.
+        /// `true` if the transport asked for bytes, received none, and waits until `whenReady` is called.
         var isAwaited = false
     }
 

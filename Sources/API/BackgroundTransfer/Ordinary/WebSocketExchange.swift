@@ -24,7 +24,7 @@ final class WebSocketExchange: Sendable {
         /// in memory.
         var arrived: [WebSocketMachine.Message] = []
         var receivers: [(number: Int, call: Receiver)] = []
-        /// The error that all later calls receive.
+        /// The error that all calls receive after the connection has ended.
         var end: URLError?
         var maximumMessageSize = 1 << 20
         var closing: (code: Int, reason: Data?) = (0, nil)
@@ -97,7 +97,7 @@ final class WebSocketExchange: Sendable {
 
     func reserve() -> Int { state.withLock { $0.nextNumber() } }
 
-    /// Ends the wait of the caller with this number. The next caller receives the message.
+    /// Makes the caller with this number stop waiting. Another caller receives the next message.
     func giveUp(_ number: Int) {
         let call = state.withLock { state in
             state.receivers.firstIndex { $0.number == number }.map { state.receivers.remove(at: $0).call }
@@ -129,7 +129,7 @@ final class WebSocketExchange: Sendable {
         call?(.success(message))
     }
 
-    /// Completes the wait for a sent message or a confirmed ping.
+    /// Calls the handler of the caller with this number, because its message was sent or its ping was confirmed.
     func done(_ number: Int) { state.withLock { $0.waiting.removeValue(forKey: number) }?(nil) }
 
     /// - Parameter keeping: `true` if received messages can still be read.

@@ -139,7 +139,8 @@ final class WebSocketRun: TaskRun {
             closed(code, reason)
             finish(nil)
         case .failed(.lost(let isOrderly)):
-            // As in Foundation, an orderly end of the connection counts as a normal close, even if no close frame arrived.
+            // As in Foundation, the socket counts as closed normally if the server ended the connection in an orderly way, even
+            // if no close frame arrived.
             closed(isOrderly ? 1000 : 1006, Data())
             finish(URLError(.networkConnectionLost))
         case .failed(.brokenRule(let rule)):
@@ -189,7 +190,8 @@ final class WebSocketRun: TaskRun {
         finish(URLError(.cancelled))
     }
 
-    /// Closes the connection after all earlier messages were sent. If the connection is not open yet, the task is cancelled.
+    /// Closes the connection after all messages that the app sent before this call. If the connection is not open yet, the task
+    /// is cancelled.
     func close(_ code: Int, _ reason: Data) {
         guard let connection = state.withLock({ $0.connection }) else { return cancel() }
         connection.close(code: code, reason: reason)
@@ -223,7 +225,7 @@ final class WebSocketRun: TaskRun {
         let sessionDelegate = HeldDelegate(engine.delegate)
         task.post { [self] in
             task.facts.withLock { $0.isCompleted = true }
-            // The task is removed from the session's list before the end is reported.
+            // The task is removed from the session's list of tasks before the app receives the result.
             engine.forget(task)
             let delegate = task.receiver(or: sessionDelegate?.object)
             delegate?.urlSession(task.session, task: task, didFinishCollecting: metrics(ended))
