@@ -26,7 +26,7 @@ extension URLSession {
         /// Returns an iterator that continues after the last byte that was read.
         public func makeAsyncIterator() -> Iterator { Iterator(reader) }
 
-        /// A reader of the bytes. When the last reference is released, the task is cancelled.
+        /// A reader of the bytes. When the app releases its last reference to the reader, the task is cancelled.
         final class Reader: Sendable {
             let task: URLSessionDataTask
             let feed: ByteFeed
@@ -97,13 +97,14 @@ extension URLSession {
     }
 }
 
-/// The buffer between a task and the reader of its bytes. If the buffer is full, the server has to wait.
+/// The buffer between a task and the reader of the task's bytes. While the buffer is full, the session receives no bytes from the
+/// server.
 final class ByteFeed: Sendable {
-    /// The number of unread bytes above which the server has to wait.
+    /// The number of unread bytes above which the session receives no more bytes from the server.
     private static let limit = 1 << 20
 
     private struct State {
-        /// The unread bytes. Pieces of data that arrive before the reader requests them are joined.
+        /// The bytes that arrived and that no reader has requested yet.
         var waiting = Data()
         var end: Result<Void, URLError>?
         var response: URLResponse?
@@ -115,7 +116,7 @@ final class ByteFeed: Sendable {
 
     private let state = Mutex(State())
 
-    /// - Parameter continueWork: a closure that continues a transfer that waits for room in the buffer.
+    /// - Parameter continueWork: a closure that makes the session receive more bytes when the buffer has room again.
     func onRoom(_ continueWork: @escaping @Sendable () -> Void) { state.withLock { $0.continueWork = continueWork } }
 
     var isFull: Bool { waitingCount > Self.limit }

@@ -1,8 +1,8 @@
 import Foundation
 import FoundationNetworking
 
-// The async methods without a delegate parameter. An app's protocol may declare these methods, and a method with a default
-// argument would not satisfy the protocol.
+// The async methods without a delegate parameter. They are necessary because an app may declare a protocol with these methods and
+// conform `URLSession` to this protocol. A method with a default argument would not satisfy the protocol.
 extension URLSession {
     /// Sends a request and returns the complete response, for any HTTP status.
     ///
@@ -43,7 +43,7 @@ extension URLSession {
     }
 }
 
-// The creation of stream tasks and web socket tasks.
+// Creates stream tasks and web socket tasks.
 extension URLSession {
     /// Creates a task that fails with `URLError.unsupportedURL`, because this module does not support stream tasks.
     public func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask {
@@ -86,7 +86,8 @@ extension URLSession {
 }
 
 extension URLSession {
-    /// Returns the session's delegate, if `asked` is the task's own delegate and this delegate does not implement the method.
+    /// Returns the session's delegate if `asked` is the task's own delegate. A default implementation of a delegate method calls
+    /// this function, so the task's own delegate does not implement the method.
     func delegate(
         of task: URLSessionTask, after asked: any URLSessionTaskDelegate
     ) -> (any URLSessionTaskDelegate)? {

@@ -2,8 +2,8 @@ import Foundation
 import FoundationNetworking
 
 // On iOS, delegate methods are optional, and code that forwards a call has this form: `delegate?.urlSession?(session, task: task,
-// didCompleteWithError: error)`. In this module, every delegate method has a default implementation. The types of this file
-// accept such a call and forward it.
+// didCompleteWithError: error)`. In this module, delegate methods are not optional, because every method has a default
+// implementation. The types of this file accept calls in the form above and forward them.
 
 /// The methods of ``URLSessionDelegate`` as optional methods. Code for iOS calls these methods with `?`.
 public struct URLSessionDelegateCalls {

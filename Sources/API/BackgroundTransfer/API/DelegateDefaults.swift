@@ -2,10 +2,12 @@ import Foundation
 import FoundationNetworking
 
 // The default implementations of the delegate methods. A default implementation does nothing, or returns the usual decision. If a
-// task has its own delegate, the default implementation calls the session's delegate. If a method returns a decision, the form
-// with a handler calls the async form, and the async form calls the session's delegate.
+// task has its own delegate, the default implementation calls the session's delegate. A method that returns a decision has a form
+// with a handler and an async form. The default implementation of the form with a handler calls the async form. The default
+// implementation of the async form calls the session's delegate.
 
-/// Waits for the first call of a handler and returns the handler's argument. A second call of the handler has no effect.
+/// Passes a handler to `ask`, waits until the handler is called, and returns the handler's argument. A second call of the handler
+/// has no effect.
 private func firstAnswer<Value>(_ ask: (@escaping @Sendable (Value) -> Void) -> Void) async -> Value {
     let first = FirstDecision()
     return await withCheckedContinuation { answered in

@@ -1,12 +1,12 @@
 import Foundation
 import FoundationNetworking
 
-// The choice between a task's own delegate and the session's delegate. If the task's delegate does not implement a method, the
+// Chooses between a task's own delegate and the session's delegate. If the task's delegate does not implement a method, the
 // session's delegate is called (see `DelegateDefaults.swift`). The session's delegate is also called if the task's delegate does
 // not conform to the method's protocol.
 
-/// A reference to a delegate that can be passed to the delegate's queue. Apple does not require delegates to be Sendable, because
-/// a delegate is called only on one queue.
+/// A reference to a delegate that can be passed to the delegate's queue. Apple's API does not require a delegate to be Sendable,
+/// because the delegate is called only on its queue.
 struct HeldDelegate: @unchecked Sendable {  // Unchecked, because it is called only on the delegate's queue
     let object: any URLSessionDelegate
 
@@ -17,8 +17,8 @@ struct HeldDelegate: @unchecked Sendable {  // Unchecked, because it is called o
 }
 
 extension URLSessionTask {
-    /// `true` if a completion handler or a delegate of the task waits for the task's end. The session's delegate is not
-    /// considered.
+    /// `true` if the task has a completion handler or its own delegate, which waits for the task's result. The session's delegate
+    /// is not considered.
     var isAwaitedHere: Bool { facts.withLock { $0.completion != nil || $0.delegate != nil } }
 
     /// Returns the task's own delegate, or the session's delegate if the task has no delegate.

@@ -5,7 +5,8 @@ import FoundationNetworking
 private let failingAddress = "NSErrorFailingURLStringKey"
 
 extension URLError {
-    /// Returns the error with the failing address and a description. Existing values are not changed.
+    /// Returns the error with the address of the failed request and a description. An address or a description that the error
+    /// already contains is not changed.
     func concerning(_ url: URL?) -> URLError {
         var info = userInfo
         if let url {

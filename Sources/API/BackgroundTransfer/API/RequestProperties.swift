@@ -2,13 +2,13 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// The properties that ``URLProtocol`` has attached to requests. The request itself contains only a header with a random name.
-/// This process stores the properties under this name.
+/// The properties that ``URLProtocol`` has attached to requests. The request itself contains only a header whose value is a
+/// random name. This type stores the properties under this name.
 enum RequestProperties {
     static let header = "URLProtocol-Properties"
 
-    /// The maximum number of stored entries. A maximum is necessary, because this type is not notified when a request is
-    /// released.
+    /// The maximum number of names under which properties are stored. A maximum is necessary, because this type is not notified
+    /// when a request is released.
     private static let limit = 10_000
 
     private struct State: @unchecked Sendable {  // Unchecked, because the app may share the values that it attaches to requests

@@ -11,8 +11,8 @@ public let NSURLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeD
 /// request, and the version of the server's file.
 ///
 /// The layout is "BTRD", one byte with the version, 16 bytes of the payload's SHA-256, and the payload as JSON. The payload
-/// contains a token instead of a path, and only the ledger can find the partial file for a token. If the partial file is missing,
-/// the download begins from the start.
+/// contains a token instead of the path of the partial file. For a background session, the ledger contains the path that belongs
+/// to a token. If the partial file does not exist any more, the download begins from the start.
 struct ResumeData: Codable, Equatable {
     static let version: UInt8 = 1
     private static let magic = Data("BTRD".utf8)
@@ -27,8 +27,8 @@ struct ResumeData: Codable, Equatable {
     var byteCount: Int64
     var totalBytes: Int64?
     var taskDescription: String?
-    /// The state of the partial file of an ordinary session, because the ledger does not contain such a partial file. `nil` for a
-    /// background session.
+    /// The state of the partial file, if the download belongs to an ordinary session. `nil` for a background session, because the
+    /// ledger contains this state.
     var partial: PartialFile?
 
     /// Creates the resume data of a transfer. Returns `nil` if the transfer has no partial file with which the download can
@@ -53,7 +53,7 @@ struct ResumeData: Codable, Equatable {
         self.partial = partial
     }
 
-    /// Decodes resume data. Returns `nil` if the data is not resume data, has another version, or was shortened or changed.
+    /// Decodes resume data. Returns `nil` if the data is not resume data, has another version, is incomplete, or was changed.
     init?(_ data: Data) {
         let data = Data(data)
         let head = Self.magic.count + 1 + Self.digestLength

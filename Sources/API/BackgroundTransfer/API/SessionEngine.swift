@@ -1,8 +1,8 @@
 import Foundation
 import FoundationNetworking
 
-/// The implementation of a session and the session's tasks. In a background session the agent makes the transfers, and in an
-/// ordinary session this process makes the transfers.
+/// The implementation of a session and the session's tasks. The agent makes the transfers of a background session. This process
+/// makes the transfers of an ordinary session.
 protocol SessionEngine: AnyObject, Sendable {
     /// Returns the identifier for a new task.
     func nextTaskIdentifier() -> Int
@@ -21,10 +21,10 @@ protocol SessionEngine: AnyObject, Sendable {
     var delegate: (any URLSessionDelegate)? { get }
     func attach(_ session: URLSession, delegate: (any URLSessionDelegate)?)
 
-    /// - Parameter delegate: the delegate of this task. A background session does not ask this delegate for decisions.
+    /// - Parameter delegate: the delegate of this task. A background session does not call this delegate for decisions.
     func data(for request: URLRequest, delegate: (any URLSessionTaskDelegate)?) async throws -> (Data, URLResponse)
     func download(_ source: DownloadSource, delegate: (any URLSessionTaskDelegate)?) async throws -> (URL, URLResponse)
-    /// Returns the response headers, and a sequence of the bytes in the order in which the bytes arrive.
+    /// Returns the response headers, and a sequence that provides the bytes of the body as they arrive.
     func bytes(for request: URLRequest, delegate: (any URLSessionTaskDelegate)?) async throws -> (
         URLSession.AsyncBytes, URLResponse
     )

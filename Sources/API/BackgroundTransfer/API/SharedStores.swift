@@ -77,15 +77,15 @@ final class SharedStores: Sendable {
         URLCache.shared = URLCache(memoryCapacity: 4 << 20, diskCapacity: 20 << 20, diskPath: folder.path)
     }
 
-    /// Makes the cookie file unreadable for other users. For each cookie, Foundation writes the file again, and all users can
-    /// then read the file.
+    /// Makes the cookie file unreadable for other users. Foundation writes the file again each time that a cookie is stored.
+    /// After that, all users can read the file, so this method must be called again.
     static func hideCookies() {
         guard let support = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first else { return }
         chmod(support.appendingPathComponent(program).appendingPathComponent(".cookies.shared").path, 0o600)
     }
 }
 
-/// A store that a configuration refers to. The value is the default store until the app sets another store or `nil`.
+/// The store that a configuration uses: the default store, until the app sets another store or `nil`.
 struct ChosenStore<Store> {
     private var chosen: Store??
     private let byDefault: () -> Store?

@@ -39,7 +39,7 @@ open class URLProtocol: NSObject {
 
     /// Creates a protocol for a task's current request.
     public convenience init(task: URLSessionTask, cachedResponse: CachedURLResponse?, client: (any URLProtocolClient)?) {
-        // The replacement request is never used, because a session never creates a protocol for a task without a request.
+        // The request after `??` is never used, because a session never creates a protocol object for a task without a request.
         let request = task.currentRequest ?? URLRequest(url: URL(fileURLWithPath: "/"))
         self.init(request: request, cachedResponse: cachedResponse, client: client)
     }

@@ -50,7 +50,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // Unchecked, because it
     /// The queue on which the delegate is called. The queue runs one operation at a time.
     open var delegateQueue: OperationQueue { queue }
     private let queue: OperationQueue
-    /// The context of the work that created the session, or `nil` for ``shared``.
+    /// The simulated process (on a test host) that created the session, or `nil` for ``shared``.
     private let context: WorkContext?
     /// A label that the app sets.
     open var sessionDescription: String?

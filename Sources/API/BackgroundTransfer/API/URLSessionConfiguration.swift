@@ -151,7 +151,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// The maximum number of bytes per second of each transfer. Uploads that have a ``URLSessionUploadTask/delivery`` and the
     /// same address share this limit. Apple's API has no equivalent.
     open var maximumBytesPerSecond: Int64?
-    /// `true` if a compressed response is stored without decoding.
+    /// `true` if a compressed response must be stored in its compressed form.
     var keepsCoding = false
     /// The file with additional certificate authorities (see ``WireRequest/authorityFile``).
     var authorityFile: String?
@@ -171,7 +171,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// Creates a configuration with the same values as ``default``. Use ``default``, because this name is clearer.
     public override convenience init() { self.init(identifier: nil, stores: { .current }) }
 
-    /// A configuration that adds nothing to a request.
+    /// A configuration whose properties add nothing to a request.
     static var bare: URLSessionConfiguration { URLSessionConfiguration(identifier: nil) }
 
     /// Returns a configuration for transfers that continue after this process ends. The agent makes the transfers from their
@@ -257,7 +257,7 @@ extension URLSessionConfiguration {
         switch tlsMinimumSupportedProtocolVersion {
         case .TLSv10: .v10
         case .TLSv11: .v11
-        // Requests do not use DTLS, so a version of DTLS has the same effect as TLS 1.2.
+        // Requests never use DTLS. If the app set a version of DTLS, the oldest permitted version is TLS 1.2.
         case .TLSv12, .DTLSv10, .DTLSv12: .v12
         case .TLSv13: .v13
         }

@@ -42,11 +42,11 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         var isRefusalRead = false
         var expectedSHA256: String?
         var delegate: HeldDelegate?
-        /// The progress of a background task from `resume()` to its row in the ledger.
+        /// How far the task, if it belongs to a background session, is on the way from `resume()` to a row in the ledger.
         var entry = TaskEntry.none
-        /// The number of the transfer in the ledger. `nil` if no background task was resumed.
+        /// The number of the transfer in the ledger, or `nil` if the ledger does not contain the task.
         var row: Int64? { entry.row }
-        /// `true` if the task was resumed in a background session.
+        /// `true` if the task belongs to a background session and was resumed.
         var isBegun: Bool { if case .none = entry { false } else { true } }
         /// The address of an uploaded file on its server.
         var remoteURL: URL?
@@ -54,16 +54,16 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         var error: URLError?
         var isCanceling = false
         var isCompleted = false
-        /// The completion handler. If a handler is set, the delegate is not called for the end.
+        /// The completion handler. If a handler is set, the delegate does not receive the result.
         var completion: (@Sendable (TransferEnd) -> Void)?
-        /// The buffer that receives the bytes instead of the delegate.
+        /// If this buffer is set, the buffer receives the response's bytes, and the delegate does not.
         var feed: ByteFeed?
         /// The request after a redirect.
         var currentRequest: URLRequest?
         var prefersIncrementalDelivery = true
         /// The last status of an ended ordinary task, or the last status that was read from the ledger.
         var last: TaskStatus?
-        /// The status of a background task at its end. The delegate needs it even if the ledger cannot be read.
+        /// The final status of an ended background task. The delegate needs this status even if the ledger cannot be read.
         var end: TaskStatus?
     }
 
@@ -201,7 +201,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
 /// The value that represents an unknown size.
 public let NSURLSessionTransferSizeUnknown: Int64 = -1
 
-/// The result of an ended transfer, for the caller that awaits the transfer.
+/// The result of an ended transfer, for the code that waits for the transfer.
 struct TransferEnd: Sendable {
     var file: URL?
     var response: URLResponse?
@@ -332,7 +332,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
     }
 
     /// The stored form of the submission key. A process that knows only the stored form of a key sets this property instead of
-    /// ``submissionKey``. A task of an upload that another process began also has this value.
+    /// ``submissionKey``. If another process began an upload, the task of this upload also has this value.
     package var storedSubmissionKey: String? {
         get { keys.withLock { $0.stored } }
         set { keys.withLock { $0.stored = newValue } }

@@ -105,7 +105,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (done: CheckedContinuation<Message, any Error>) in
                 exchange.receive(number) { done.resume(with: $0.map(Message.init(onWire:)).mapError { $0 as any Error }) }
-                // The awaiting task may have been cancelled before the receiver was registered.
+                // The caller's Swift task may have been cancelled before the receiver was registered.
                 if Task.isCancelled { exchange.giveUp(number) }
             }
         } onCancel: {

@@ -49,7 +49,7 @@ struct WireOrder: Sendable {
         let ours = [RequestProperties.header, URLRequest.marksHeader].map { $0.lowercased() }
         fields = fields.filter { !ours.contains($0.key.lowercased()) }
         headers = fields.map { HeaderField($0.key, $0.value) }.sorted { $0.name < $1.name }
-        // Without this check, the agent would retry a transfer with such a header for a week.
+        // Without this check, the agent would try to send a request with such a header again and again, for a week.
         if let field = headers.first(where: { !$0.canBeSent }) {
             throw URLError(
                 .badURL,
@@ -91,8 +91,8 @@ struct WireOrder: Sendable {
         return fields
     }
 
-    /// Returns the maximum number of seconds without a byte. If the request has the default timeout of 60, the timeout of the
-    /// configuration is used.
+    /// Returns the maximum number of seconds in which no byte is transferred. If the request has the default timeout of 60
+    /// seconds, the timeout of the configuration is used.
     static func idleTimeout(_ request: URLRequest, _ configuration: URLSessionConfiguration) -> Double {
         let longest = TransferRecord.longestIdle
         let usual = URLSessionConfiguration.seconds(configuration.timeoutIntervalForRequest, default: 60, atMost: longest)
@@ -199,8 +199,8 @@ extension TransferRecord {
 
     var response: HTTPURLResponse? {
         guard var head else { return nil }
-        // The agent may have assembled the file from several partial responses, but the file is complete. The app receives status
-        // 206 only if the app requested a part.
+        // The server may have sent the file in several partial responses, with status 206. If the app requested the complete
+        // file, the app receives status 200. It receives status 206 only if it requested a part of the file.
         if head.status == 206, !headers.contains(where: { $0.name.lowercased() == "range" }) {
             head.status = 200
             head.headers.removeAll { ["content-range", "content-length"].contains($0.name.lowercased()) }
@@ -209,8 +209,8 @@ extension TransferRecord {
         return head.response(asked: url)
     }
 
-    /// The error that an awaited call throws, or that the delegate receives. If a partial file is kept, the error contains resume
-    /// data.
+    /// The error that an async method throws, or that the delegate receives. If the agent keeps the partial file, the error
+    /// contains resume data.
     var urlError: URLError {
         var info: [String: Any] = [NSLocalizedDescriptionKey: errorMessage ?? "the transfer was \(state.rawValue)"]
         if keptUntil != nil, let resume = ResumeData(self) { info[NSURLSessionDownloadTaskResumeData] = resume.data }
@@ -218,7 +218,7 @@ extension TransferRecord {
         return URLError(code, userInfo: info).concerning(URL(string: url))
     }
 
-    /// The metrics of the transfer, from the values in the ledger.
+    /// The metrics of the transfer, computed from the values in the ledger.
     var metrics: URLSessionTaskMetrics {
         let end = max(finishedAt ?? AppRuntime.shared.now, createdAt)
         let transaction = request.map { request in

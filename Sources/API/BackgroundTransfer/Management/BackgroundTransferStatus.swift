@@ -49,8 +49,8 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
     public let method: String
     /// The address of the transfer without user name, password and query, because these parts may be secrets.
     public let url: String?
-    /// The address that the app requested, without user name and password. Use this address only for comparisons, because the
-    /// query may be a secret.
+    /// The address that the app requested, without user name and password. Do not show or log this address, because its query may
+    /// be a secret. Use it only for comparisons.
     package let requestedURL: String
     /// The name that the user gave to the server of an upload, or `nil` if the server has no name.
     package let serverName: String?
@@ -81,7 +81,7 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
     public let sha256: String?
     /// The SHA-256 in hex of an upload's original file.
     public let sourceSHA256: String?
-    /// The SHA-256 in hex of the queued copy of an upload.
+    /// The SHA-256 in hex of the agent's copy of the file to upload.
     package let copySHA256: String?
     /// The stored form of an upload's submission key (``URLSessionUploadTask/storedSubmissionKey``). `nil` for a download.
     package let submission: String?

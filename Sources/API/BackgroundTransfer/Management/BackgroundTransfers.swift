@@ -136,8 +136,8 @@ public enum BackgroundTransfers {
     /// password.
     package static func stored(submissionKey: String) -> String { "key:" + FileDigest.sha256(of: Data(submissionKey.utf8)) }
 
-    /// Returns the uploads of a session with these stored keys (``BackgroundTransferStatus/submission``). If an upload was
-    /// submitted again after a failure, the newest transfer of its key is returned. Keys without a transfer are ignored.
+    /// Returns the uploads of a session with these stored keys (``BackgroundTransferStatus/submission``). If an upload failed and
+    /// was submitted again with the same key, its newest transfer is returned. Keys without a transfer are ignored.
     ///
     /// - Throws: an error if the ledger cannot be read.
     package static func statuses(ofKeys keys: [String], session: String) throws -> [String: BackgroundTransferStatus] {
@@ -202,8 +202,8 @@ public enum BackgroundTransfers {
         try AppRuntime.shared.ledger().read { try $0.unfinishedTransfer(to: file.path) }.map(BackgroundTransferStatus.init)
     }
 
-    /// Returns whether the agent's copy of an unfinished or failed upload is missing in the spool. If a task with the same
-    /// submission key is resumed, a new copy is stored.
+    /// Returns whether the spool has lost the agent's copy of the file of an unfinished or failed upload. If the app resumes a
+    /// task with the same submission key, a new copy is stored.
     ///
     /// - Throws: an error if the ledger cannot be read.
     package static func lacksCopy(_ id: Int64) throws -> Bool {
@@ -211,7 +211,8 @@ public enum BackgroundTransfers {
         return try AppRuntime.shared.ledger().read { try $0.transfer(id) }?.lacksCopy(in: spool) ?? false
     }
 
-    /// Returns whether the queued copy of an upload is in the spool and is unchanged. Cost: the complete copy is read.
+    /// Returns whether the spool contains the agent's copy of the file of an upload, and the copy is unchanged. Cost: the
+    /// complete copy is read.
     ///
     /// - Throws: `Snapshot.Failure` if the copy cannot be read, or if the ledger cannot be read.
     package static func hasIntactCopy(_ id: Int64) throws -> Bool {
@@ -240,9 +241,11 @@ public enum BackgroundTransfers {
     ) throws -> Changes {
         let now = AppRuntime.shared.now
         let spool = AppRuntime.shared.directories.spool
-        // The closure is called before the write transaction, because other processes have to wait during the transaction.
+        // The closure `renewal` may be slow. It is called before the write transaction, because other processes have to wait
+        // during the transaction.
         let credentials = try action == .resume || action == .retry ? credentials(of: selection, renewal) : [:]
-        // If transfers continue, the agent's login entry is installed, so that the transfers also continue after a reboot.
+        // If the action lets transfers continue, the agent's login entry is installed, so that the transfers also continue after
+        // a reboot.
         let comeBack = { (changes: Changes) in
             let shouldContinue = action == .resume || action == .retry
             if shouldContinue, !changes.changed.isEmpty { AppRuntime.shared.installLoginEntry() }
@@ -250,7 +253,8 @@ public enum BackgroundTransfers {
         return try AppRuntime.shared.commit(beforeStart: comeBack) { transaction -> Changes in
             var changes = Changes()
             if case .ids(let ids) = selection { changes.unknown = ids }
-            // The time is recorded even if no row changes, because a transfer may only wait until the server can be reached.
+            // The time is recorded even if no row changes. If the agent sends no requests to a server that it could not reach,
+            // the new time makes the agent try this server again.
             if action == .retry || action == .resume { try transaction.setFact(.retriedAt, now) }
             for var transfer in try transaction.transfers() {
                 guard let id = transfer.id, selection.contains(id) else { continue }
@@ -331,8 +335,8 @@ public enum BackgroundTransfers {
         try await follow(ids, untilReported: false, onChange: onChange)
     }
 
-    /// - Parameter untilReported: `true` to wait also until the delegates in this process have received the ends of the
-    ///   transfers. The method does not wait for ends that another process reports.
+    /// - Parameter untilReported: `true` to wait also until the delegates in this process have received the results of the
+    ///   transfers. The method does not wait for results that another process reports.
     package static func follow(
         _ ids: [Int64], untilReported: Bool, onChange: @escaping @Sendable (Tally) -> Void
     ) async throws -> [BackgroundTransferStatus] {
@@ -348,7 +352,7 @@ public enum BackgroundTransfers {
                     waitingMessage: tally.waitingMessage)
             }
             guard tally.unfinished == 0 else { return nil }
-            // The rows of the transfers are read only after this check, because most calls end here.
+            // Most calls return at the check above, so the rows of the transfers are read only after this check.
             let isUnreported =
                 try untilReported
                 && ids.contains { id in

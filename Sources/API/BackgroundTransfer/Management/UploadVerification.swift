@@ -57,7 +57,7 @@ extension BackgroundTransfers {
     }
 }
 
-/// A check of one file on one server.
+/// Checks whether one uploaded file is still on its server and is unchanged.
 private struct UploadCheck {
     let upload: TransferRecord
     let receipt: UploadReceipt
@@ -68,7 +68,7 @@ private struct UploadCheck {
         guard let url = URL(string: receipt.url), let method = upload.upload?.method else {
             return .unknown("the address of the file is not recorded")
         }
-        // The credentials are sent only to the configured server, because the receipt may have an address on another server.
+        // The receipt may contain an address on another server. The credentials are sent only to the configured server.
         let isAtHome = URL(string: upload.url).map(RedirectRule.origin) == RedirectRule.origin(of: url)
         let opener = isAtHome ? credential : nil
         switch method.laterQuestion(asked: upload.url, stored: receipt.url) {
@@ -96,8 +96,8 @@ private struct UploadCheck {
         return request
     }
 
-    /// Downloads the original photo from Immich. If Immich does not send the photo, for example because the API key has no
-    /// permission, the SHA-1 that Immich recorded is compared.
+    /// Downloads the original photo from Immich and compares it. If Immich does not send the photo, for example because the API
+    /// key has no permission, compares the SHA-1 that Immich recorded.
     private func askImmich(at url: URL, _ opener: BackgroundTransfers.Credential?) async throws -> UploadFinding {
         // The address of the Immich site can contain a path. The address in the receipt is SITE/photos/ID.
         let site = url.deletingLastPathComponent().deletingLastPathComponent()
@@ -131,17 +131,17 @@ private struct UploadCheck {
             case 200:
                 let found = try FileDigest.sha256(of: file)
                 if found.digest == receipt.sha256 { return .same }
-                // The page of a captive portal does not prove that the file differs.
+                // A web page may come from a captive portal, so it does not prove that the file on the server differs.
                 if response.mimeType?.lowercased() == "text/html" {
                     return .unreachable("the server sent a page instead of the file, perhaps because the server requires a login")
                 }
-                // The address in the receipt of a form upload can be the address of any page, so other content does not prove
-                // that the file differs.
+                // If the file was uploaded with a form, the server chose the address in the receipt, and it can be the address of
+                // any page. Other content at this address does not prove that the file differs.
                 return upload.upload?.method == .multipart
                     ? .unknown("the server sends other content from this address") : .differs
             case 404, 410:
-                // A response from another address is not a proof, because it may come from a captive portal, or the server may
-                // have moved.
+                // If the response comes from another address than the requested one, it does not prove that the file was removed.
+                // The response may come from a captive portal, or the server may have a new address.
                 return Self.isAnswer(response, of: request) ? .gone : .unreachable("the server redirected to another address")
             case 401, 403: return .unreachable("the server does not permit reading the file")
             case 405: return .unknown("the server does not support requests that read the file")
@@ -162,7 +162,7 @@ private struct UploadCheck {
     /// A configuration with limits for the time and the size of the response, so that every check ends.
     private var configuration: URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
-        // The check needs the server's current file, so no cache is used.
+        // The check must receive the file that is on the server now, so no cache is used.
         (configuration.urlCache, configuration.requestCachePolicy) = (nil, .reloadIgnoringLocalAndRemoteCacheData)
         // Without a cookie storage Foundation creates no folder for cookies.
         configuration.httpCookieStorage = nil
