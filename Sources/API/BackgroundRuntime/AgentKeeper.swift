@@ -2,19 +2,19 @@ import BackgroundLedger
 import Foundation
 
 /// Keeps an agent running while a process waits for the agent's response. If the agent was killed, this type starts another
-/// agent. If several agents exit directly after their start, this type starts no more agents. A caller calls ``tick()`` about
-/// once a second.
+/// agent. If several agents exit directly after their start, this type starts no more agents. Call ``tick()`` about once a
+/// second.
 package struct AgentKeeper: Sendable {
     private var failures = 0
     private var pause = 0
 
-    /// The number of failed starts after which no more agents are started. With growing pauses, these starts take about 15
-    /// seconds.
+    /// The number of failed starts after which no more agents are started. The starts and the growing pauses between them take
+    /// about 15 seconds.
     static let patience = 3
 
     package init() {}
 
-    /// Starts an agent if no agent is running. Returns `false` if no agent can be kept running.
+    /// Starts an agent if no agent is running. Returns `false` if each started agent exited.
     package mutating func tick(isRunning: Bool, start: () -> Void) -> Bool {
         if isRunning {
             (failures, pause) = (0, 0)
@@ -42,7 +42,7 @@ package struct AgentKeeper: Sendable {
     }
 }
 
-/// The error if no agent can be kept running for the requested work.
+/// The error that is thrown if work needs an agent, and each started agent exited.
 package struct NoAgent: Error, CustomStringConvertible, Sendable {
     let log: String
 

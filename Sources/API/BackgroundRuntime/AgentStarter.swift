@@ -4,8 +4,8 @@ import CLinux
 import Foundation
 import UserUnits
 
-/// Starts the app's agent if no agent is running. A lock prevents two processes from starting two agents at once. A second agent
-/// would do no harm, because an agent exits if another agent holds the agent's lock.
+/// Starts the app's agent if no agent is running. A start lock prevents two processes from starting two agents at the same time.
+/// If a second agent is started without this lock, the second agent exits, because the first agent holds the agent's lock.
 package struct AgentStarter: Sendable {
     package enum Result: Sendable, Equatable {
         case alreadyRunning
@@ -27,7 +27,8 @@ package struct AgentStarter: Sendable {
         given = environment
     }
 
-    /// The environment variables. The property copies the complete environment, so it is too slow for a use at every submit.
+    /// The environment variables. This property copies the complete environment. The copy is too slow to read the property each
+    /// time that an app submits work.
     private var environment: [String: String] { given ?? ThisProcess.environment }
 
     var isForbidden: Bool {
@@ -57,8 +58,8 @@ package struct AgentStarter: Sendable {
         }
     }
 
-    /// Waits for an agent whose start was requested from a user manager, and returns whether an agent runs. The agent may not
-    /// start, for example if the user changed the unit, or if an earlier version wrote the unit.
+    /// Waits until the user manager has started the agent, and returns whether an agent runs. The start may fail, for example if
+    /// the user changed the unit, or if an earlier version wrote the unit.
     ///
     /// Cost: the time until the agent has started, usually about 0.1 s, and at most some seconds.
     private func comes(by units: UserUnits) -> Bool {
@@ -71,8 +72,8 @@ package struct AgentStarter: Sendable {
             // request before this query, so the state is current.
             switch units.property("SubState", of: .service) {
             case nil, "dead", "failed": return false
-            // If the program was killed, the user manager starts the unit again. If the program exited with an error, it would
-            // exit again after the next start.
+            // If the agent was killed, the next start by the user manager can succeed. If the agent exited with an error, it
+            // would exit again after the next start.
             case "auto-restart": return units.property("Result", of: .service) != "exit-code"
             case "condition", "start-pre", "start": break
             default: return true
@@ -87,7 +88,7 @@ package struct AgentStarter: Sendable {
         return entry.isUserUnitInstalled && !entry.units.isMasked(.service) ? entry.units : nil
     }
 
-    /// The states of the agent after ``bringBack()``.
+    /// The results of ``bringBack()``.
     package enum RestartResult: Sendable, Equatable {
         case runs
         case wasBroughtBack
@@ -96,8 +97,8 @@ package struct AgentStarter: Sendable {
     }
 
     /// Starts an agent if no agent is running, and returns whether the agent keeps running. If no agent was running, the call
-    /// takes up to three seconds. If a user manager cannot start an agent, the call takes up to three seconds more. A user
-    /// manager may hang, or the unit may start another program.
+    /// takes up to three seconds. If a user manager cannot start an agent, the call takes up to three seconds more. For example,
+    /// the user manager may not respond, or the unit may start another program.
     package func bringBack() async throws -> RestartResult {
         if isRunning { return .runs }
         for asksManager in startingUnits == nil ? [false] : [true, false] {
@@ -125,8 +126,8 @@ package struct AgentStarter: Sendable {
         CompanionProgram.find("background-agent", environment: environment, override: "BACKGROUND_AGENT")
     }
 
-    /// Starts an agent if no other process is starting an agent. The agent inherits the start lock, so the agent holds the start
-    /// lock from the beginning. Other processes therefore detect the new agent even before it takes the agent's lock.
+    /// Starts an agent if no other process is starting an agent. The new agent inherits the start lock from this process. Other
+    /// processes therefore detect that an agent is starting, even before the new agent takes the agent's lock.
     private func startAlone(_ path: String) -> Result {
         let began = SuspendingClock.now
         var pause: UInt32 = 5_000
@@ -147,13 +148,15 @@ package struct AgentStarter: Sendable {
         return spawn(path, inheriting: -1)
     }
 
-    /// Returns whether to wait for a start that another process began. If that process is stopped, the start never completes.
+    /// Returns whether to wait until another process has started an agent. If a signal has stopped that process, the start never
+    /// completes.
     private func isWorthWaiting(since began: SuspendingClock.Instant) -> Bool {
         let waited = began.duration(to: .now)
         guard waited >= .seconds(1) else { return true }
         let holder = LockHolder.find(lock: directories.agentStart.path)
         if holder?.isStopped == true { return false }
-        // A start takes a long time on a busy machine, so the wait is longer if the other process is at work.
+        // On a busy machine a start takes a long time, so the wait is longer if the other process is running or waits for the
+        // disk.
         return waited < (holder?.isAtWork == true ? .seconds(30) : .seconds(5))
     }
 
@@ -162,7 +165,8 @@ package struct AgentStarter: Sendable {
     }
 
     private func spawn(_ path: String, inheriting descriptor: Int32) -> Result {
-        // With such a limit, an agent could do nothing, and would prevent other processes from starting an agent.
+        // With a resource limit that is too low, an agent could not work, and its lock would prevent other processes from
+        // starting an agent that can.
         if let obstacle = ResourceLimits.obstacle { return .failed("in this shell \(obstacle). Use another shell") }
         let log = openLog()
         defer { if log >= 0 { close(log) } }
@@ -179,15 +183,15 @@ package struct AgentStarter: Sendable {
         }
     }
 
-    /// The place of the agent's log: the path of a file, or a command that shows the log.
+    /// Where the user finds the agent's log messages: the path of the log file, or a command that shows the messages.
     package var logPlace: String {
         let entry = AutostartEntry(directories: directories, environment: environment)
         guard entry.isUserUnitInstalled else { return directories.agentLog.path }
         return "journalctl --user -u \(entry.units.name(.service))"
     }
 
-    /// Opens the log file of a detached agent. If the file is larger than 1 MiB, it is renamed and a new log file is created.
-    /// Only one renamed log file is kept.
+    /// Opens the log file of an agent that is started without a user manager. If the file is larger than 1 MiB, it is renamed and
+    /// a new log file is created. Only one renamed log file is kept.
     private func openLog() -> Int32 {
         let path = directories.agentLog.path
         var information = stat()

@@ -15,11 +15,12 @@ package struct AppManifest: Sendable, Equatable {
     package var appIdentifier: String
     package var displayName: String
     package var version: String
-    /// The permitted list: the value of `BGTaskSchedulerPermittedIdentifiers`. An entry may be a wildcard that ends in `.*`.
+    /// The identifiers that requests of the app may have: the value of `BGTaskSchedulerPermittedIdentifiers`. An entry may be a
+    /// wildcard that ends in `.*`.
     package var permittedIdentifiers: [String]
     /// The value of `CFBundleExecutable`: the name of the executable that the agent launches, if several executables share this
-    /// manifest. The other executables (helpers, like Apple's extensions) can also submit requests. If the value is `nil`, the
-    /// agent launches the executable that ran last.
+    /// manifest. The other executables are helpers, like extensions on Apple's systems, and can also submit requests. If the
+    /// value is `nil`, the agent launches the executable that ran last.
     package var executableName: String?
     /// The value of `BackgroundLaunchEnvironment`: the names of the environment variables that launches inherit. An entry may end
     /// in `*`. Apple's API has no equivalent.
@@ -82,10 +83,11 @@ package struct AppManifest: Sendable, Equatable {
     /// Returns whether the manifest permits requests with this identifier.
     package func permits(_ identifier: String) -> Bool { !Self.isWildcard(identifier) && permitsHandler(of: identifier) }
 
-    /// Returns whether the manifest permits a handler of this identifier. A wildcard is permitted if the list contains the same
-    /// wildcard, or another wildcard that matches it.
+    /// Returns whether the manifest permits a handler of this identifier. The identifier of a handler may be a wildcard. It is
+    /// permitted if ``permittedIdentifiers`` contains an equal wildcard, or another wildcard that matches it.
     package func permitsHandler(of identifier: String) -> Bool {
-        // Control characters are refused, because they would break every line that contains the identifier.
+        // An identifier with control characters is refused, because the output of commands contains identifiers, and a control
+        // character would break the line.
         guard !identifier.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else { return false }
         return permittedIdentifiers.contains { $0 == identifier || Self.isWildcard($0) && Self.wildcard($0, covers: identifier) }
     }
@@ -97,7 +99,7 @@ package struct AppManifest: Sendable, Equatable {
         identifier.hasPrefix(wildcard.dropLast()) && identifier.utf8.count >= wildcard.utf8.count
     }
 
-    /// Returns whether the permitted list contains exactly this identifier. A wildcard that matches the identifier is not
+    /// Returns whether ``permittedIdentifiers`` contains exactly this identifier. A wildcard that matches the identifier is not
     /// sufficient.
     package func names(_ identifier: String) -> Bool { permittedIdentifiers.contains(identifier) }
 

@@ -3,12 +3,12 @@ import BackgroundScheduling
 import Foundation
 import ProcessSupport
 
-/// Reads of the ledger whose results the app or its commands use for decisions.
+/// Reads the ledger for the app and its commands, which make decisions with the results.
 extension AppRuntime {
-    /// The time limit for reading a list. The limit is long, because an app that does not find its work in a list begins the work
-    /// again.
+    /// The time limit for reading a list, for example the tasks of a session. The limit is long, because an app that does not
+    /// find its work in the list begins the work again.
     package static let listReadTimeout = Duration.seconds(60)
-    /// The time limit for all other reads, and for the reservation of identifiers for new tasks.
+    /// The time limit for all other reads, and for a write that reserves identifiers for new tasks.
     package static let patience = Duration.seconds(5)
 
     private var ledgerPatience: LedgerRetry { part { LedgerRetry() } }
@@ -44,7 +44,7 @@ extension AppRuntime {
         }
     }
 
-    /// `true` if a ledger exists. This property is checked first, because a read must not create a missing ledger.
+    /// `true` if a ledger exists. Check this property before a read, because a read must not create the ledger.
     private var hasLedger: Bool { opened.withLock { $0 != nil } || !PathStatus.at(directories.ledger.path).isAbsent }
 
     /// `true` if a command of this app has recorded a desktop session in the ledger. The agent shows notifications in this
@@ -63,8 +63,8 @@ extension AppRuntime {
         return read("the state of network and power") { try $0.fact(.conditions)?.conditions } ?? nil
     }
 
-    /// `true` if the ledger has unfinished work, or cannot be read now. If the ledger cannot be read, an agent may be started
-    /// without need, but an agent without work exits.
+    /// `true` if the ledger has unfinished work, or cannot be read now. In the second case an agent may be started although no
+    /// work exists. This does no harm, because an agent without work exits.
     package var hasWorkLeft: Bool {
         guard hasLedger, !hasLedgerInMemory else { return false }
         do throws(StoreError) {
@@ -84,10 +84,10 @@ extension AppRuntime {
     }
 }
 
-/// Replacements of the ledger for commands that only show data.
+/// Replaces the ledger with a ledger in memory, for commands that only show data.
 extension AppRuntime {
-    /// Replaces a missing ledger by an empty ledger in memory, without creating a file. If the folder cannot be read, the method
-    /// does nothing.
+    /// If the ledger does not exist, uses an empty ledger in memory, and creates no file. If the folder cannot be read, the
+    /// method does nothing.
     package func replaceMissingLedger() {
         guard testHost == nil, access(directories.ledger.path, F_OK) != 0, FileFault(errno) == .missing,
             let empty = try? Ledger(inMemory: directories, makesFolders: false)
@@ -95,7 +95,7 @@ extension AppRuntime {
         opened.withLock { $0 = $0 ?? Opened(ledger: empty, isIntroduced: true) }
     }
 
-    /// If the ledger cannot be written, replaces it by a copy in memory and prints a message on standard error.
+    /// If the ledger cannot be written, copies the ledger to memory, uses the copy, and prints a message on standard error.
     package func copyUnwritableLedger() {
         guard testHost == nil, !PathStatus.at(directories.ledger.path).isAbsent else { return }
         do throws(StoreError) {
@@ -115,7 +115,7 @@ extension AppRuntime {
         report("\(Self.programName): \(error). The stored state is shown, and nothing is changed.")
     }
 
-    /// `true` if the ledger of this process is in memory, because the ledger on the disk is missing or cannot be written.
+    /// `true` if the ledger of this process is in memory, because the ledger on the disk does not exist or cannot be written.
     package var hasLedgerInMemory: Bool { opened.withLock { $0?.ledger.isInMemory == true } }
 }
 
@@ -124,7 +124,7 @@ extension AppRuntime {
     /// read of the ledger if it exists.
     package var desktopFacts: DesktopFacts {
         if isHosted { return .onTestHost }
-        // The ledger is read only if it exists, because a read must not create a missing ledger.
+        // The ledger is read only if it exists, because a read must not create the ledger.
         let isThere = !PathStatus.at(directories.ledger.path).isAbsent
         let recorded = isThere ? read("the agent's data about this desktop") { try DesktopFacts.Recorded($0) } : nil
         return DesktopFacts(

@@ -11,8 +11,8 @@ extension AppRuntime {
         (isTestHosted ? shared.testHost?.manifest.appIdentifier : nil) ?? AppManifest.executableURL.lastPathComponent
     }
 
-    /// The executor for Swift tasks of the app on a test host. The test host uses the executor to detect when all tasks wait.
-    /// `nil` if no test host is used.
+    /// The executor that runs the app's Swift tasks on a test host. With this executor, the test host detects that all tasks are
+    /// waiting. `nil` if no test host is used.
     package var executor: (any TaskExecutor)? { testHost?.executor }
 
     /// Converts a date that the app computed to the clock of this process. The app's clock and the clock of this process differ
@@ -70,7 +70,7 @@ extension AppRuntime {
         looked: @escaping @Sendable () -> Void = {}, until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
     ) async throws -> Value {
         if isHosted { return try await wait(looked: looked, until: condition) }
-        // If this process has the ledger in exclusive mode, the agent cannot open the ledger before this process ends. The wait
+        // If this process uses the ledger in exclusive mode, the agent cannot open the ledger while this process runs. The wait
         // would therefore never end.
         if try ledger().isAlone { throw StoreError.diskFull(path: directories.ledger.path) }
         return try await withThrowingTaskGroup(of: Value.self) { group in
@@ -94,14 +94,14 @@ extension AppRuntime {
         whenNothingIsLost(.ofThisProcess, UnsavedWork.current) { ProcessExit.end(0) }
     }
 
-    /// Calls an action when the running delivery is complete and all work that the app began is stored.
+    /// Calls an action when no delivery to the app is running, and all work that the app began is stored.
     static func whenNothingIsLost(
         _ deliveries: DeliveryGate, _ beginnings: WorkCounter, _ action: @escaping @Sendable () -> Void
     ) {
         deliveries.close {
             beginnings.whenNone {
                 if let error = DurableWrites.shared.flush() { AppRuntime.shared.report("some changes were not stored: \(error)") }
-                // The process waits until running commits have ended.
+                // The process does not exit during a commit of another thread.
                 (try? AppRuntime.shared.ledger())?.waitForWrites()
                 action()
             }
@@ -111,13 +111,14 @@ extension AppRuntime {
 
 // Waiting for a change of the ledger.
 extension AppRuntime {
-    /// The time limit of a wait while the ledger cannot be read, because another process may be stopped within its transaction.
+    /// If the ledger cannot be read for this time, a wait ends with an error. The ledger cannot be read, for example, while a
+    /// signal has stopped another process within a transaction.
     private static let longestTrouble: Duration = .seconds(60)
 
     /// Waits until `condition` returns a value. `condition` is called once at the start and again after every commit.
     ///
     /// - Parameters:
-    ///   - looked: called after each read, when the ledger is not locked any more. Use this closure for slow work.
+    ///   - looked: called after each read, when this process has unlocked the ledger. Use this closure for slow work.
     /// - Throws: the error of `condition`, the error of a ledger that could not be read for a minute, or `CancellationError` when
     ///   the awaiting task is cancelled.
     package func wait<Value: Sendable>(
@@ -127,7 +128,8 @@ extension AppRuntime {
         let (rings, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let token = try onCommit { continuation.yield() }
         defer { token.cancel() }
-        // Watching began before the first read, so a commit in between is not missed.
+        // This element of the stream starts the first read. `onCommit` is called before the first read, so that no commit is
+        // missed.
         continuation.yield()
         guard let testHost else {
             let retry = ReadRetry()
@@ -140,7 +142,7 @@ extension AppRuntime {
                     if let value { return value }
                     retry.succeeded()
                 } catch {
-                    // Another ledger has replaced this ledger, so this ledger receives no more changes.
+                    // Another file has replaced the ledger, so this process will not receive change notifications any more.
                     if case .replaced = error { throw error }
                     guard error.isPassing, retry.failed(again: { continuation.yield() }) < Self.longestTrouble else {
                         throw error
@@ -165,7 +167,8 @@ extension AppRuntime {
             }
             throw CancellationError()
         } onCancel: {
-            // The work counts as running before its thread runs, so that virtual time does not pass.
+            // The cancelled task continues later, on its own thread. It is marked as running now, so that virtual time does not
+            // pass before.
             waits.wake(wait)
             testHost.waitsChanged()
         }

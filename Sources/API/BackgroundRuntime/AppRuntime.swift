@@ -28,14 +28,14 @@ package final class AppRuntime: Sendable {
     let testHost: TestHost?
     let waits = HostedWaits()
     private let isClosed = Mutex(false)
-    /// The lock of the parts. The lock is recursive, because the creation of a part may need another part.
+    /// The lock that guards the parts. The lock is recursive, because creating a part may create another part.
     private let partsLock = NSRecursiveLock()
     nonisolated(unsafe) private var parts: [ObjectIdentifier: AnyObject] = [:]
 
     /// The ledger of this process.
     struct Opened {
         let ledger: Ledger
-        /// `true` if the ledger contains the app's program and the user's session.
+        /// `true` if the ledger contains the path of the app's program and the environment of the user's session.
         var isIntroduced: Bool
     }
 
@@ -80,7 +80,7 @@ package final class AppRuntime: Sendable {
         waits.isWaiting(launch: launch, commits: testHost?.ledger.commitCount ?? 0)
     }
 
-    /// Releases all objects that belong to a simulated process that has ended.
+    /// Makes all parts release the objects that belong to a simulated process, because this process has ended.
     package func processEnded(launch: Int64) {
         for part in partsLock.withLock({ Array(parts.values) }) { (part as? any ProcessBound)?.processEnded(launch: launch) }
     }
@@ -113,7 +113,7 @@ package final class AppRuntime: Sendable {
         if testHost == nil { StandardError.write(line + "\n") }
     }
 
-    /// Releases the disk space that is reserved for ending work. Returns `true` if space was released.
+    /// Releases the disk space that is reserved for recording ended work. Returns `true` if space was released.
     package func releaseDiskReserve() -> Bool { testHost == nil && DiskReserve.giveUp(directories) }
 
     // MARK: The agent
@@ -133,7 +133,7 @@ package final class AppRuntime: Sendable {
     /// `true` if this process queued work and no agent could be started for that work.
     package var lacksAgent: Bool { failedStart.withLock { $0?.isAfterCommit == true } }
 
-    /// Reports on standard error that no agent could be started, once for each reason.
+    /// Prints on standard error that no agent could be started. The message is printed once for each reason.
     private func reportStart(_ result: AgentStarter.Result, afterCommit: Bool) -> AgentStarter.Result {
         let failure: String? =
             switch result {
@@ -154,7 +154,7 @@ package final class AppRuntime: Sendable {
         return result
     }
 
-    /// The agent's program, if it is missing. `nil` if an agent is running, can be started, or is forbidden.
+    /// The error that the agent's program was not found. `nil` if an agent is running, can be started, or is forbidden.
     ///
     /// Cost: one check of a lock if an agent is running.
     package var missingAgent: CompanionProgram.Missing? {
@@ -260,8 +260,8 @@ package final class AppRuntime: Sendable {
             displayName: manifest.displayName, variables: manifest.launchVariables)
         let environment = SessionEnvironment.current
         let settings = wantedSettings.withLock { $0 }
-        // The session is not recorded in a launched process, which has the agent's environment, or in a process of the user
-        // manager, which belongs to no session.
+        // A launched process does not record the session, because its environment is the agent's environment. A process of the
+        // user manager does not record the session, because it belongs to no session.
         let knowsSession =
             LaunchContext.current == nil && !ThisProcess.isUserManagers
             && environment.variables["DBUS_SESSION_BUS_ADDRESS"] != nil
@@ -288,8 +288,9 @@ package final class AppRuntime: Sendable {
         }
     }
 
-    /// Installs the agent's login entry if it is missing or starts a missing program, so that accepted work continues after a
-    /// reboot. A launched process does nothing. If the entry exists, the cost is a few file checks.
+    /// Installs the agent's login entry if no entry exists, or if the entry starts a program that does not exist any more. With
+    /// the entry, accepted work continues after a reboot. A launched process does nothing. If the entry exists, the cost is a few
+    /// file checks.
     package func installLoginEntry() {
         guard LaunchContext.current == nil, testHost == nil else { return }
         let environment = ThisProcess.environment
@@ -310,14 +311,15 @@ package final class AppRuntime: Sendable {
     ///
     /// - Parameters:
     ///   - usesReserve: `true` to release the reserved disk space if the disk is full. Use `false` for new work, because the
-    ///     reserve is for ending work.
-    ///   - beforeStart: called between the transaction and the start.
+    ///     reserved space is for recording ended work.
+    ///   - beforeStart: called after the transaction and before the start of the agent.
     @discardableResult
     package func commit<Value>(
         usesReserve: Bool = true, beforeStart: (Value) -> Void = { _ in }, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Value {
         try UnsavedWork.current.run { () throws(StoreError) -> Value in
-            // Writes that failed earlier are retried first, because a waiting cancellation must not remove a later request.
+            // Writes that failed earlier are retried first, to keep the order. For example, a cancellation that is written late
+            // must not remove a request that the app submitted after it.
             if let error = DurableWrites.shared.flush() { throw error }
             let value = try write(usesReserve: usesReserve, body)
             beforeStart(value)

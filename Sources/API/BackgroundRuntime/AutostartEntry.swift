@@ -22,8 +22,9 @@ package struct AutostartEntry: Sendable {
     let directories: AppDirectories
     let environment: [String: String]
 
-    /// The command that runs at login instead of the agent. If the value is empty, the agent itself runs. If the ledger was lost,
-    /// the command submits the app's work again. After that, the process of the command becomes the agent (`exec`).
+    /// The command that runs at login instead of the agent's program. If the value is empty, the agent's program runs. The
+    /// command checks whether the ledger was lost, and submits the app's work again if necessary. Then the command replaces
+    /// itself by the agent's program (`exec`).
     package static let command = Mutex<[String]>([])
 
     package init(directories: AppDirectories, environment: [String: String] = ThisProcess.environment) {
@@ -75,7 +76,7 @@ package struct AutostartEntry: Sendable {
         let text = (try? String(contentsOfFile: installed.path, encoding: .utf8)) ?? ""
         let line = text.split(separator: "\n").first { $0.hasPrefix(key) }?.dropFirst(key.count) ?? ""
         guard line.hasSuffix(command) else {
-            // The words before the program in this line are environment variables.
+            // In this line, environment variables may precede the program.
             let program = line.split(separator: "\"").first { $0.hasPrefix("/") }.map(String.init) ?? ""
             return access(program, X_OK) == 0 ? .starts(program) : .startsNothing(program)
         }
@@ -94,8 +95,8 @@ package struct AutostartEntry: Sendable {
         }
         try units.install(command: command(agent), program: program(agent), displayName: displayName)
         unlink(desktopURL.path)
-        // If an agent is running that the user manager did not start, the agent of the unit waits, and replaces the running agent
-        // when it is killed.
+        // An agent may be running that the user manager did not start. In this case the user manager starts a second agent, which
+        // waits. If the first agent is killed, the second agent continues the work.
         if FileLock.isHeld(directories.agentLock) { units.startService() }
         return .userUnit(path: units.url(.service).path)
     }

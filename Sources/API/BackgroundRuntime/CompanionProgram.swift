@@ -1,7 +1,7 @@
 import Foundation
 import ProcessSupport
 
-/// Finds the other programs of the installation to which this program belongs.
+/// Finds other programs that were installed together with this program.
 package enum CompanionProgram {
     package struct Missing: Error, CustomStringConvertible {
         let name: String

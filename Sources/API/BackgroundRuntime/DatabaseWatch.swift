@@ -11,13 +11,13 @@ package final class DatabaseWatch: Sendable {
         var actions: [Int: @Sendable () -> Void] = [:]
     }
 
-    /// The number of microseconds between two calls if the database cannot be watched.
+    /// The number of microseconds between two calls of the listeners, if the system cannot report changes of the database.
     private static let pollInterval: UInt32 = 500_000
 
     private let listeners = Mutex(Listeners())
     private let queue = DispatchQueue(label: "database-watch")
-    /// The dispatch source, or `nil` if the database cannot be watched. The property is set once in `init`, and a dispatch source
-    /// can be used from any thread.
+    /// The dispatch source that receives the changes, or `nil` if the system cannot report changes of the database. The property
+    /// is set once in `init`, and a dispatch source can be used from any thread.
     nonisolated(unsafe) private let source: (any DispatchSourceProtocol)?
 
     /// Begins to watch a database. If the system has no more inotify instances or watches, all listeners are called every half

@@ -1,10 +1,10 @@
 import Synchronization
 
-/// Prevents a process from ending during a delivery to the app. If a delivery is not acknowledged in the ledger, the next process
-/// delivers it again.
+/// Prevents a process from exiting while it passes an event to the app's code (a delivery). If the ledger does not record a
+/// delivery as acknowledged, the next process delivers the event again.
 ///
-/// Each delivery has four steps: it enters the gate, calls the app, is acknowledged in the ledger, and leaves the gate. After the
-/// gate is closed, ``enter()`` returns `false`, and the ledger keeps the remaining deliveries for the next process.
+/// The code that makes a delivery enters the gate, calls the app, records the acknowledgement in the ledger, and leaves the gate.
+/// After the gate is closed, ``enter()`` returns `false`. The next process then makes the remaining deliveries.
 package final class DeliveryGate: Sendable {
     private enum State {
         case open(inside: Int)
@@ -20,8 +20,8 @@ package final class DeliveryGate: Sendable {
     /// The gate of a process that a user started.
     package static var ofThisProcess: DeliveryGate { AppRuntime.shared.part { DeliveryGate() } }
 
-    /// `true` if the process is about to end. A delivery that is inside the gate completes the current call of the app, and makes
-    /// no other calls.
+    /// `true` if the process is about to exit. A delivery that has entered the gate completes its current call of the app, and
+    /// makes no other calls.
     package var isClosing: Bool { state.withLock { if case .open = $0 { false } else { true } } }
 
     /// Enters the gate. Returns `false` if the process is ending. In this case the caller must not deliver anything.
@@ -51,8 +51,7 @@ package final class DeliveryGate: Sendable {
         for action in whenEmpty { action() }
     }
 
-    /// Closes the gate. The action is called when the last delivery has left the gate, or at once if no delivery is inside the
-    /// gate.
+    /// Closes the gate. The action is called when the last delivery has left the gate, or immediately if no delivery is running.
     package func close(_ whenEmpty: @escaping @Sendable () -> Void) {
         let isEmpty = state.withLock { state -> Bool in
             switch state {

@@ -5,11 +5,12 @@ import ProcessSupport
 import UserUnits
 
 /// The facts about this machine and this app that decide when background work continues. The facts are read only from files and
-/// the ledger, so no other process is called.
+/// the ledger, so no other process has to respond.
 package struct DesktopFacts: Sendable, Equatable {
     /// The entry that starts the agent at login.
     package enum Entry: Sendable, Equatable {
-        /// No entry is installed. The entry is written together with the first work that must continue after a logout or reboot.
+        /// No entry is installed. The entry is written when the app submits the first work that must continue after a logout or
+        /// reboot.
         case none(workIsLeft: Bool)
         case userUnit(AutostartEntry.EntryState)
         case xdgAutostart(AutostartEntry.EntryState)
@@ -47,7 +48,8 @@ package struct DesktopFacts: Sendable, Equatable {
     package var lingers: Bool
     package var entry: Entry
     package var waking: Waking
-    /// The facts about network and power that services report, or `nil` if no agent has examined these services yet.
+    /// Which facts about network and power the services of the desktop report, or `nil` if no agent has examined these services
+    /// yet.
     package var knowledge: DesktopConditions.Knowledge?
     package var buttons: Buttons
     /// The command that repairs the login entry, or `nil` if the command is not known.
@@ -75,7 +77,7 @@ package struct DesktopFacts: Sendable, Equatable {
         package var knowsSession = false
         package var hasWorkLeft = false
 
-        /// Creates the facts for a ledger in which no agent has recorded facts.
+        /// Creates the default values, which are used if no agent has recorded facts in the ledger.
         package init() {}
 
         package init(_ transaction: LedgerTransaction) throws {
@@ -126,7 +128,7 @@ package struct DesktopFacts: Sendable, Equatable {
         guard recorded.notificationsEnabled else { return .switchedOff }
         if let trouble = recorded.presenterTrouble { return .unreachable(trouble) }
         if let hasButtons = recorded.serverHasButtons { return hasButtons ? .shown : .notShown }
-        // An agent also looks for the socket of the session bus at this path.
+        // An agent without the variable `DBUS_SESSION_BUS_ADDRESS` looks for the socket of the session bus at this path.
         let socket = environment["XDG_RUNTIME_DIR"].map { $0 + "/bus" }
         let isKnown =
             recorded.knowsSession || environment["DBUS_SESSION_BUS_ADDRESS"] != nil
@@ -134,7 +136,7 @@ package struct DesktopFacts: Sendable, Equatable {
         return isKnown ? .unknown : .noSession
     }
 
-    /// The facts about the desktop that a test host simulates. The test host restarts an agent at once, reports network and
+    /// The facts about the desktop that a test host simulates. The test host restarts an agent immediately, reports network and
     /// power, and shows notifications with buttons.
     package static let onTestHost = DesktopFacts(
         hasAgent: true, isInFlatpak: false, hasUserManager: true, lingers: true, entry: .userUnit(.asItShouldBe),

@@ -8,8 +8,8 @@ import Synchronization
 ///
 /// A write can fail temporarily, for example if the disk is full or another process blocks the ledger. In this case the failure
 /// is printed on standard error, and the write is retried after growing pauses. To keep the order, all later writes wait until
-/// the failed write has succeeded, also writes of methods that can throw. A process that a user started does not end before the
-/// writes succeed or the time limit is reached. If the writes of a launch do not succeed, the launch has no result and is
+/// the failed write has succeeded. This also applies to writes of methods that can throw. A process that a user started does not
+/// exit before the writes succeed or the time limit is reached. If the writes of a launch fail, the launch gets no result and is
 /// retried. A write that can never succeed is reported and discarded.
 package final class DurableWrites: Sendable {
     package static var shared: DurableWrites {
@@ -32,14 +32,14 @@ package final class DurableWrites: Sendable {
         let since: ContinuousClock.Instant
     }
 
-    /// The number of seconds before the first retry. `longestPause` limits the growing pause, and `patience` limits the total
-    /// time.
+    /// The number of seconds before the first retry. The pauses grow up to `longestPause`. The retries of a write end after the
+    /// time `patience`.
     private let firstPause: Double
     private static let longestPause = 10.0
     private static let patience = Duration.seconds(120)
 
     private let waiting = Mutex<[Waiting]>([])
-    /// The lock that is held during retries, so that no write is committed twice.
+    /// A lock that only one thread at a time holds during retries, so that no write is committed twice.
     private let working = Mutex(())
     private let queue = DispatchQueue(label: "durable writes")
 
@@ -48,7 +48,7 @@ package final class DurableWrites: Sendable {
     private let write: @Sendable (Body, Bool) throws(StoreError) -> Void
 
     /// - Parameters:
-    ///   - calls: a closure that returns the counter of the calls that a process waits for before it ends.
+    ///   - calls: a closure that returns the counter that prevents the process from exiting while writes wait.
     ///   - report: a closure that prints a line on standard error.
     ///   - write: a closure that commits a write, and then starts an agent if requested.
     package init(
@@ -58,7 +58,7 @@ package final class DurableWrites: Sendable {
         (self.firstPause, self.calls, self.report, self.write) = (firstPause, calls, report, write)
     }
 
-    /// Commits a write at once, on the caller's thread. If the write fails temporarily, it is retried later.
+    /// Commits a write immediately, on the caller's thread. If the write fails temporarily, it is retried later.
     ///
     /// - Parameters:
     ///   - name: the subject of the write, for the error message.

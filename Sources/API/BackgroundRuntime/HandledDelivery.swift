@@ -1,17 +1,19 @@
 import BackgroundLedger
 
-/// The delivery that code of the app is handling: the end of a transfer, or a press of a notification.
+/// The event that code of the app is handling: a transfer has ended, or the user pressed a notification.
 ///
-/// If the handler begins a background transfer, the transaction that adds the transfer also records the delivery. So the app does
-/// not begin the transfer again after a crash. An upload with a submission key does not record the delivery. After a crash, the
-/// handler runs again, joins this upload and begins the missing uploads. A transfer that other code begins at the same time does
-/// not record the delivery, because the handler may still have to begin other transfers.
+/// If the handler begins a background transfer, the transaction that adds the transfer also records that the event was delivered.
+/// After a crash, the handler therefore does not run again, and the app does not begin the transfer twice. If the transfer is an
+/// upload with a submission key, the event is not recorded. After a crash, the handler then runs again, joins the uploads that it
+/// already began, and begins the others. If code outside the handler begins a transfer at the same time, the event is also not
+/// recorded, because the handler may still have to begin other transfers.
 package struct HandledDelivery: Sendable {
-    /// The delivery of the running handler. Tasks that the handler creates inherit this value. The type of the value is not a
-    /// function, because with Swift 6.3.1 and optimization, a program crashes if a task-local value is a function.
+    /// The event that the running handler received. Swift tasks that the handler creates inherit this value. The value is a
+    /// struct and not a closure, because a program that Swift 6.3.1 compiles with optimization crashes if a task-local value is a
+    /// closure.
     @TaskLocal package static var current: HandledDelivery?
 
-    /// A closure that records the delivery in the ledger.
+    /// A closure that records in the ledger that the event was delivered.
     package let record: @Sendable (LedgerTransaction) throws -> Void
 
     package init(_ record: @escaping @Sendable (LedgerTransaction) throws -> Void) { self.record = record }

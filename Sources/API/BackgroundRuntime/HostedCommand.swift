@@ -7,7 +7,7 @@ package struct HostedCommand: Sendable {
     /// The identity of the process that the command represents.
     package let identity: ProcessIdentity
 
-    /// The command that this Swift task belongs to, or `nil` in all other tasks.
+    /// The command that runs in the current Swift task, or `nil` if the task belongs to no command.
     @TaskLocal package static var current: HostedCommand?
 
     package init(number: Int64, identity: ProcessIdentity) { (self.number, self.identity) = (number, identity) }

@@ -1,17 +1,17 @@
 import BackgroundLedger
 import Synchronization
 
-/// The acknowledgements of the deliveries to the app in one launch. This type decides when the ledger records the
-/// acknowledgements.
+/// Collects, in one launch, the acknowledgements of events that were delivered to the app. This type decides when the ledger
+/// records the acknowledgements.
 final class LaunchAcknowledgements: Sendable {
     typealias Acknowledgement = @Sendable (LedgerTransaction) throws -> Void
 
     private enum State {
         /// Deliveries are acknowledged together with the result of the launch.
         case open([Acknowledgement])
-        /// Deliveries are acknowledged at once.
+        /// Each delivery is acknowledged immediately.
         case atOnce
-        /// The launch has a result. If `counting` is `true`, later deliveries are acknowledged at once. Otherwise later
+        /// The launch has a result. If `counting` is `true`, each later delivery is acknowledged immediately. Otherwise later
         /// deliveries are not acknowledged.
         case closed(counting: Bool)
     }
@@ -31,12 +31,12 @@ final class LaunchAcknowledgements: Sendable {
         }
     }
 
-    /// The acknowledgements that wait for the result, oldest first.
+    /// The acknowledgements that wait for the result of the launch, oldest first.
     var waiting: [Acknowledgement] {
         state.withLock { state in if case .open(let all) = state { all } else { [] } }
     }
 
-    /// Changes the rule: from now on, deliveries are acknowledged at once.
+    /// Changes the state, so that each later delivery is acknowledged immediately.
     ///
     /// - Returns: the earlier acknowledgements, which the caller has to write to the ledger now.
     func stopDeferring() -> [Acknowledgement] {
@@ -49,7 +49,7 @@ final class LaunchAcknowledgements: Sendable {
 
     /// Ends the launch with a result.
     ///
-    /// - Returns: the acknowledgements to write together with the result.
+    /// - Returns: the acknowledgements that the caller has to write together with the result.
     func close(counting: Bool) -> [Acknowledgement] {
         state.withLock { state in
             guard case .open(let all) = state else { return [] }

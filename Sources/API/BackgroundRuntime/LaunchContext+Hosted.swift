@@ -2,11 +2,11 @@ import Foundation
 import Synchronization
 
 extension LaunchContext {
-    /// Waits half a second, or longer on a busy computer. During this time, the app's code can continue after the completion of a
-    /// task, for example to submit the next task.
+    /// Waits half a second, or longer on a busy computer. During this time, code of the app that runs after a task is complete
+    /// can, for example, submit the next task.
     ///
     /// On a test host, the method yields several times instead, also on the main actor. The method also makes a few short pauses,
-    /// because other programs may delay the thread of the app's code. Virtual time does not pass during the call.
+    /// because other programs may delay the thread that runs the app's code. Virtual time does not pass during the call.
     package static func graceAfterResult() async {
         let runtime = AppRuntime.shared
         guard runtime.isHosted else {

@@ -1,12 +1,12 @@
 extension LaunchContext {
-    /// A session's delegate. The launch may be for the events of this session.
+    /// The delegate of a background session in a launch. The launch may have another reason than the events of this session.
     package struct Listener: Sendable {
         let session: String
         /// A closure that returns whether the delegate has received all waiting events.
         let hasReceivedAll: @Sendable () -> Bool
         /// A closure that waits until the delegate has received all waiting events.
         let waitForAllEvents: @Sendable () async -> Void
-        /// A closure that ends the wait for the remaining events.
+        /// A closure that makes `waitForAllEvents` return before all events were received.
         let skipRemainingEvents: @Sendable () -> Void
 
         package init(

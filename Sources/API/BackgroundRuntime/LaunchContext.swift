@@ -44,25 +44,25 @@ package final class LaunchContext: Sendable {
         var failure: String?
         /// The text about the result of the launch, which the history shows.
         var summary: String?
-        /// `true` if the handlers have returned and the launch waits only for the delegates. In this case deliveries are
-        /// acknowledged even after the time limit, because no handler is still working with the delivered events.
+        /// `true` if the handlers have returned and the launch waits only for the delegates. In this case delivered events are
+        /// acknowledged even after the time limit, because no handler is still working with these events.
         var waitsForListeners = false
         /// The delegates that receive the events of this launch.
         var listeners: [Listener] = []
         /// `true` if the app works on queues or in unstructured tasks, which a test host cannot observe.
         var hasUnseenWork = false
-        /// `true` if the process waits for ``graceAfterResult()`` before it ends.
+        /// `true` if the process calls ``graceAfterResult()`` before it exits.
         var hasGrace = false
-        /// The closures that wait for work that is allowed to continue after the result.
+        /// Closures that return when work that may continue after the result is complete.
         var stays: [@Sendable () async -> Void] = []
     }
 
     package let id: Int64
     private let state = Mutex(State())
     private let acknowledgements = LaunchAcknowledgements()
-    /// The gate of the deliveries to the app in this launch.
+    /// The gate that prevents the process of this launch from exiting during a delivery to the app.
     package let deliveries = DeliveryGate()
-    /// The counter of work that the app has begun in this launch and that is not stored in the ledger yet.
+    /// Counts the work that the app has begun in this launch and that is not stored in the ledger yet.
     let beginnings = WorkCounter()
     package let begun = ActiveTransfers()
 
@@ -136,8 +136,8 @@ package final class LaunchContext: Sendable {
         }
         guard let record, record.endedAt == nil else { throw LaunchIsOver() }
         state.withLock { $0.record = record }
-        // An event may crash every process that receives the event. Deliveries are therefore acknowledged at once, so that the
-        // other events are not delivered again and again.
+        // One of the events may crash each process that receives it. The other events are therefore acknowledged immediately
+        // after their delivery, so that they are not delivered again in the next launch.
         if record.kind == .urlSession, hasFailedTwice { _ = acknowledgements.stopDeferring() }
         guard role == nil else { return record }
         let thread = Thread { [self] in
@@ -187,7 +187,7 @@ package final class LaunchContext: Sendable {
     package var stopReason: StopReason? { state.withLock { $0.stop } }
 
     /// Registers a handler that is called once at the warning, which comes before the kill. The handler runs on another thread
-    /// than the work. If the warning has already come, the handler is called at once.
+    /// than the work. If the warning has already come, the handler is called immediately.
     package func onWarning(_ handler: @escaping @Sendable (StopReason) -> Void) {
         let already = state.withLock { state -> StopReason? in
             if state.stop == nil { state.handlers.append(handler) }
@@ -196,17 +196,17 @@ package final class LaunchContext: Sendable {
         if let already { handler(already) }
     }
 
-    /// Acknowledges a delivery to the app together with the result of the launch. If the process is killed before the result, the
-    /// next launch repeats the delivery.
+    /// Acknowledges a delivered event together with the result of the launch. If the process is killed before the launch has a
+    /// result, the next launch delivers the event again.
     package func acknowledgeAtEnd(_ acknowledgement: @escaping @Sendable (LedgerTransaction) throws -> Void) {
         guard acknowledgements.add(acknowledgement) else { return }
         DurableWrites.shared.commit("the delivery in launch \(id)", acknowledgement)
     }
 
-    /// Acknowledges earlier deliveries now, and later deliveries at once. Call this method if the app began a background transfer
-    /// in this launch. Otherwise the app would begin the transfer again if the events were delivered again. A transfer that is an
-    /// upload with a submission key does not need this call. Also call this method if the time limit was reached before all
-    /// events were delivered.
+    /// Acknowledges the events that were already delivered, and acknowledges each later event immediately after its delivery.
+    /// Call this method if the app began a background transfer in this launch. Otherwise the events could be delivered again, and
+    /// the app would begin the transfer again. An upload with a submission key does not need this call. Also call this method if
+    /// the time limit was reached before all events were delivered.
     ///
     /// - Parameter recorded: the number of deliveries that ``recordDeliveries(in:)`` recorded.
     package func acknowledgeAtOnce(recorded: Int = 0) {
@@ -215,7 +215,7 @@ package final class LaunchContext: Sendable {
         DurableWrites.shared.commit("the delivery in launch \(id)") { for acknowledge in earlier { try acknowledge($0) } }
     }
 
-    /// Acknowledges, in the given transaction, the deliveries that wait for the result of the launch.
+    /// Acknowledges, in the given transaction, the delivered events whose acknowledgements wait for the result of the launch.
     ///
     /// - Returns: the number of these deliveries.
     package func recordDeliveries(in transaction: LedgerTransaction) throws -> Int {
@@ -224,15 +224,15 @@ package final class LaunchContext: Sendable {
         return waiting.count
     }
 
-    /// Pauses the time limit while the user chooses a file, for at most 10 minutes.
+    /// Pauses or resumes the time limit of the launch, because the user is choosing a file. The pause lasts at most 10 minutes.
     package func setPersonChoosing(_ isChoosing: Bool) {
         DurableWrites.shared.commit("the wait for the user's choice", startsAgent: false) { [id] in
             try $0.setPersonChoosing(isChoosing, launch: id)
         }
     }
 
-    /// Records that a registered handler runs on a queue of the app. A test host cannot observe other work that the handler
-    /// begins on this queue.
+    /// Records that a registered handler runs on a queue of the app. A test host cannot observe work that the handler starts on
+    /// this queue.
     package func recordUnseenWork() { state.withLock { $0.hasUnseenWork = true } }
 
     /// On a test host, `true` if the process of this launch has not ended.
@@ -251,7 +251,7 @@ package final class LaunchContext: Sendable {
         state.withLock { $0.listeners }.filter { isForSession($0.session) }
     }
 
-    /// Waits until the delegates have received the events of this launch, because handlers often return early.
+    /// Waits until the delegates have received the events of this launch, because handlers often return before that.
     func waitForListeners() async {
         let listeners = listenersOfLaunch
         guard !listeners.isEmpty else { return }
@@ -263,7 +263,7 @@ package final class LaunchContext: Sendable {
         for listener in listeners { await listener.waitForAllEvents() }
     }
 
-    /// Ends the deliveries at the time limit. Each delegate finishes its current call.
+    /// Stops the deliveries at the time limit of the launch. Each delegate finishes its current call.
     ///
     /// If a delegate has not received all events, the received events are acknowledged now, and the next launch delivers the
     /// rest. Otherwise a launch with too many events for the time limit would be repeated with the same events again and again.
@@ -309,12 +309,13 @@ package final class LaunchContext: Sendable {
         let acknowledgements = acknowledgements.close(counting: counts)
         KillPoint.reach(.beforeResult)
         do {
-            // Waiting writes of the handler are committed first. If these writes fail, this launch has no result and is retried.
+            // The handler's writes that failed before are committed first. If they fail again, this launch gets no result and is
+            // retried.
             if let error = DurableWrites.shared.flush() { throw error }
             AppRuntime.shared.writeDefaults()
             try AppRuntime.shared.ledger().write { transaction in
-                // Deliveries are acknowledged only if the handler completed. After an interruption, the next launch repeats the
-                // deliveries.
+                // The delivered events are acknowledged only if the handler completed its work. After an interruption, the next
+                // launch delivers the events again.
                 for acknowledge in acknowledgements { try acknowledge(transaction) }
                 try transaction.setResult(result, detail: detail, ofLaunch: id)
             }
@@ -356,8 +357,8 @@ package final class LaunchContext: Sendable {
         let (stays, hasGrace, isWarned) = state.withLock { ($0.stays, $0.hasGrace, $0.stop != nil) }
         guard !stays.isEmpty || hasGrace || mayContinue && !begun.isEmpty else { return exitAfterPendingWork() }
         let (quiet, isQuiet) = AsyncStream.makeStream(of: Void.self)
-        // A launch that received the warning before its result can use the rest of the grace time. The agent kills the process
-        // after this time.
+        // If the warning came before the result, the launch may continue until the agent kills the process at the end of the
+        // grace time.
         if !isWarned { onWarning { _ in isQuiet.finish() } }
         onTermination { isQuiet.finish() }
         // On a test host virtual time does not pass while one of these tasks runs.
@@ -375,7 +376,7 @@ package final class LaunchContext: Sendable {
         }
     }
 
-    /// Waits until no attempt at a transfer that the app began is running.
+    /// Waits until no transfer that the app began in this launch is in progress.
     ///
     /// - Parameter timeIsUp: a closure that is called if the wait takes longer than ``AgentSettings/continuation``.
     private func continueForAttempts(_ timeIsUp: @escaping @Sendable () -> Void) async {

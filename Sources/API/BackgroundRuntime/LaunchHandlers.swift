@@ -8,8 +8,8 @@ import Synchronization
 package final class LaunchHandlers: Sendable {
     package static var shared: LaunchHandlers { AppRuntime.shared.part { LaunchHandlers() } }
 
-    /// A function that runs a launch to its end. The function returns whether the launch succeeded, or `nil` if the module does
-    /// not handle the launch. The function's Swift task is cancelled at the launch's time limit.
+    /// A function that runs a launch to its end. The function returns whether the launch succeeded, or `nil` if the function does
+    /// not handle this launch. The function's Swift task is cancelled at the launch's time limit.
     package typealias Handler = @Sendable (LaunchRecord) async -> Bool?
 
     private let handlers = Mutex<[LaunchKind: [Handler]]>([:])
@@ -20,7 +20,7 @@ package final class LaunchHandlers: Sendable {
         handlers.withLock { $0[kind, default: []].append(handler) }
     }
 
-    /// Starts a Swift task that runs this process's launch and then ends the process. The method returns at once.
+    /// Starts a Swift task that runs this process's launch and then ends the process. The method returns immediately.
     @discardableResult
     package func run(_ context: LaunchContext) -> Task<Void, Never>? {
         let record: LaunchRecord

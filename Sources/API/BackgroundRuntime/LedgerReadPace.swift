@@ -1,11 +1,11 @@
-/// The limit for the rate of reads of the ledger after change notifications. Each read locks the ledger for a short time, and many
-/// consecutive reads would block the agent. The first reads are not delayed, so that a single short transfer does not take longer.
+/// Limits how often a process reads the ledger after change notifications. Each read locks the ledger for a short time, and many
+/// consecutive reads would block the agent. The first reads have no pause, so that a single short transfer is not delayed.
 package struct LedgerReadPace {
-    /// The average time between two reads, and the number of reads that are allowed without a pause.
+    /// The minimum average time between two reads, and the number of reads that are allowed without a pause.
     private static let (interval, burst) = (Duration.seconds(0.03), 12.0)
 
-    /// The instant at which all reads so far would end at the average rate (the "theoretical arrival time" of the generic cell
-    /// rate algorithm).
+    /// The instant at which the next read would begin if all reads had the average distance (the "theoretical arrival time" of
+    /// the generic cell rate algorithm).
     private var paid: ContinuousClock.Instant?
 
     package init() {}

@@ -4,17 +4,17 @@ import Synchronization
 
 /// Repeats reads and writes of the ledger that failed temporarily, for methods of the API that cannot throw.
 ///
-/// Retries are necessary, because otherwise an app could receive an empty list and would begin its work again.
+/// Retries are necessary, because otherwise an app could receive an empty list of its work, and would begin the work again.
 package final class LedgerRetry: Sendable {
-    /// The series of consecutive failures, for all calls together.
+    /// The current series of consecutive failures. All calls together have one series.
     private struct Failures {
         let since: SuspendingClock.Instant
         var last: SuspendingClock.Instant
         var reported: Set<String> = []
     }
 
-    /// The longest time without a failure within a series. After a longer time without a failure, the next failure begins a new
-    /// series, and its time limit starts again.
+    /// If the time between two failures is longer than this, the second failure begins a new series, and the time limit starts
+    /// again.
     private static let longestPause = Duration.seconds(10)
 
     private let failures = Mutex<Failures?>(nil)
@@ -23,7 +23,7 @@ package final class LedgerRetry: Sendable {
 
     /// - Parameters:
     ///   - now: a closure that returns the current time.
-    ///   - retry: a closure that creates the object that repeats the tries of one call.
+    ///   - retry: a closure that creates the object that starts the repetitions of one call.
     package init(
         now: @escaping @Sendable () -> SuspendingClock.Instant = { .now },
         retry: @escaping @Sendable () -> ReadRetry = { ReadRetry() }
@@ -31,11 +31,11 @@ package final class LedgerRetry: Sendable {
         (self.now, self.retry) = (now, retry)
     }
 
-    /// Calls the body until the body succeeds, and returns the body's result. The call blocks the thread between two tries.
+    /// Calls the body until the body succeeds, and returns the body's result. The method blocks the caller's thread.
     ///
     /// - Parameter patience: The time limit, counted from the first failure of the series. A failure of an earlier call can be
     ///   the first failure.
-    /// - Throws: The last error. The error is thrown at once if another try cannot help.
+    /// - Throws: The last error. The error is thrown immediately if a repetition cannot succeed.
     package func run<Value>(
         for patience: Duration, _ body: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
@@ -48,7 +48,7 @@ package final class LedgerRetry: Sendable {
                 return value
             } catch {
                 let failing = recordFailure(ofUseFrom: start)
-                // Another ledger file has replaced this ledger, so another try cannot succeed.
+                // Another file has replaced the ledger, so a repetition cannot succeed.
                 if case .replaced = error { throw error }
                 guard error.isPassing, failing < patience else { throw error }
                 let pause = DispatchSemaphore(value: 0)
@@ -58,10 +58,10 @@ package final class LedgerRetry: Sendable {
         }
     }
 
-    /// Records a failure. The duration of the failed try is not counted as a pause without failures. For example, if the agent is
-    /// stopped, opening the ledger fails only after 10 seconds.
+    /// Records a failure. The time between two failures does not include the duration of the failed call. For example, while a
+    /// signal has stopped the agent, opening the ledger fails only after 10 seconds.
     ///
-    /// - Returns: The time since the first failed try of the series began.
+    /// - Returns: The time since the first failed call of the series began.
     private func recordFailure(ofUseFrom start: SuspendingClock.Instant) -> Duration {
         let now = now()
         return failures.withLock { failures in

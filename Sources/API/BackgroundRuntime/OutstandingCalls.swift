@@ -2,8 +2,8 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Counts calls whose completion handlers were not called yet, and events that are being delivered. A process that a user started
-/// does not end before all of them are complete.
+/// Counts calls of the app whose completion handlers were not called yet, and events that the process is delivering to the app. A
+/// process that a user started does not exit before all of them are complete.
 package final class OutstandingCalls: Sendable {
     package static var shared: OutstandingCalls { AppRuntime.shared.part { OutstandingCalls() } }
 
@@ -40,7 +40,7 @@ package final class OutstandingCalls: Sendable {
         if isIdle { idle.withLock { $0 }?() }
     }
 
-    /// Calls an action each time the last counted call is complete.
+    /// Calls an action each time that no such call or delivery is running any more.
     package func onIdle(_ action: @escaping @Sendable () -> Void) { idle.withLock { $0 = action } }
 
     package func finished() async {

@@ -3,8 +3,8 @@ import Synchronization
 
 /// Repeats reads of the ledger, or of a store, that failed after a change notification.
 ///
-/// Only one notification is sent for each change. If the read were not repeated, the process would detect the change only after
-/// the next change.
+/// Each change of the ledger causes only one change notification. If the read were not repeated, the process would detect the
+/// change only after the next change.
 package final class ReadRetry: Sendable {
     /// The number of seconds before the first repetition. The pause doubles with each failure.
     private static let firstPause = 0.1
@@ -41,7 +41,8 @@ package final class ReadRetry: Sendable {
 
     /// Records a failed read.
     ///
-    /// - Parameter again: a closure that reads again. The closure is called after a pause, once for all failures in this pause.
+    /// - Parameter again: a closure that reads again. The closure is called after a pause, once for all failures that are
+    ///   recorded during this pause.
     /// - Returns: the time since the first failure of the series.
     @discardableResult
     package func failed(again: @escaping @Sendable () -> Void) -> Duration {

@@ -6,7 +6,7 @@ import Synchronization
 /// The simulated system that runs an app in virtual time during a test.
 package struct TestHost: Sendable {
     package var manifest: AppManifest
-    /// The ledger in memory, as a view for the app's processes.
+    /// The test host's ledger, which is in memory, as the app's simulated processes access it.
     package var ledger: Ledger
     package var now: @Sendable () -> Date
     /// Returns the number of seconds since an arbitrary fixed moment. A change of the clock has no effect on this number.
@@ -14,7 +14,7 @@ package struct TestHost: Sendable {
     /// Returns the time that the app reads with `Date()`, if this time differs from ``now``.
     package var appNow: (@Sendable () -> Date)?
     package var zone: @Sendable () -> TimeZone
-    /// A closure that is called after each commit that an agent should process.
+    /// A closure that is called after each commit that an agent has to process.
     package var agentIsNeeded: @Sendable () -> Void
     package var hasAgent: @Sendable () -> Bool
     package var isAlive: @Sendable (ProcessIdentity) -> Bool
@@ -53,7 +53,7 @@ extension Date {
 final class HostedWaits: Sendable {
     private struct Wait {
         let launch: Int64?
-        /// The number of commits that this wait has processed without ending.
+        /// The number of commits to the ledger that this wait has processed. -1 if the wait is running.
         var seen = -1
     }
 

@@ -1,7 +1,7 @@
 import ProcessSupport
 
-/// Counts work that the app has begun (a transfer, a request or a notification), until the work is stored or refused. A process
-/// does not end before all of this work is stored or refused.
+/// Counts work that the app has begun (a transfer, a request or a notification) and that is not stored or refused yet. A process
+/// does not exit while such work exists.
 package final class UnsavedWork: Sendable {
     package let work = WorkCounter()
 

@@ -1,7 +1,7 @@
 import ProcessSupport
 
-/// The simulated process of a test host to which work belongs. Callbacks on queues need this type, because task-local values are
-/// not available in these callbacks.
+/// Identifies the simulated process of a test host to which work belongs. Callbacks on dispatch queues need this type, because
+/// task-local values are not available in these callbacks.
 ///
 /// If no test host is used, the cost is one comparison.
 package struct WorkContext: Sendable {
@@ -35,8 +35,8 @@ package struct WorkContext: Sendable {
         return {
             AppRuntime.$isTestHosted.withValue(hosted.isTestHosted) {
                 AppRuntime.$ofBlock.withValue(hosted.runtime) {
-                    // The launch is set only if it is still running, because the app may use a session after the end of the
-                    // launch that created the session.
+                    // The launch is set only if its process has not ended. The app may use a session after the launch that
+                    // created the session has ended.
                     LaunchContext.$own.withValue(hosted.launch.flatMap { $0.isLiving ? $0 : nil }) {
                         HostedCommand.$current.withValue(hosted.command) {
                             ThisProcess.$givenEnvironment.withValue(hosted.environment) { body() }
