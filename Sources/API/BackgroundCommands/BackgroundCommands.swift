@@ -35,8 +35,8 @@ public struct BackgroundCommands: AsyncParsableCommand {
         await CommandRunner.run(BackgroundCommands.self, arguments, program: typed)
     }
 
-    /// The names that the commands show for requests and sessions. The keys are the identifiers. Set the names before a command
-    /// runs.
+    /// The names that the commands show for requests and sessions. The keys are the identifiers of the requests and sessions. Set
+    /// the names before a command runs.
     package static var names: [String: String] {
         get { displayNames.withLock { $0 } }
         set { displayNames.withLock { $0 = newValue } }
@@ -44,7 +44,8 @@ public struct BackgroundCommands: AsyncParsableCommand {
 
     private static let displayNames = Mutex<[String: String]>([:])
 
-    /// Returns the name and the identifier, for example "daily check (StormyNoon)", or only the identifier if it has no name.
+    /// Returns a name for the user, for example "daily check (StormyNoon)". If the identifier has no name, returns only the
+    /// identifier.
     static func name(of identifier: String) -> String { names[identifier].map { "\($0) (\(identifier))" } ?? identifier }
 
     static var program: String { AppRuntime.programName }

@@ -1,8 +1,8 @@
 /// The effect of a command on the background work of its app. The effect decides whether settings are read before the command,
 /// and whether an agent is started after the command.
 public enum CommandEffect: Sendable {
-    /// The command only shows data. If the agent's database (ledger) is missing, the ledger is not created. If the ledger cannot
-    /// be written, the command shows a copy in memory. An agent is started if the ledger has unfinished work.
+    /// The command only shows data. If the agent's database (ledger) does not exist, the command does not create it. If the
+    /// ledger cannot be written, the command reads a copy in memory. An agent is started if the ledger has unfinished work.
     case reads
     /// The command shows a summary of the background work, and lists the notifications that could not be shown. In all other
     /// respects, the effect is the same as ``reads``.
@@ -19,9 +19,9 @@ public enum CommandEffect: Sendable {
 
     /// `true` if the command changes nothing.
     package var changesNothing: Bool { self == .reads || self == .summarizes }
-    /// `true` if the settings of the app are read before the command.
+    /// `true` if the settings of the app must be read before the command runs.
     package var needsSettings: Bool { self != .installs && self != .examines }
-    /// `true` if unfinished work in the ledger causes the start of an agent after the command.
+    /// `true` if an agent is started after the command, in case the ledger has unfinished work.
     package var startsAgent: Bool { self != .examines && self != .ends }
 }
 

@@ -28,7 +28,7 @@ package struct CommandFailure: Error {
         self.message = message
     }
 
-    /// Converts an error of a lower layer to a message and an exit code for the user.
+    /// Creates the message and the exit code for any error that a command throws.
     package init(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure
@@ -79,7 +79,8 @@ package struct CommandFailure: Error {
 
     private static func status(of error: BGTaskScheduler.Error) -> ExitStatus {
         switch error.code {
-        // Errors of the ledger were handled above, so the cause is a missing agent, or an invalid date or delay.
+        // The code above has handled errors of the ledger. The remaining causes are that no agent is available, or that a date or
+        // delay is invalid.
         case .unavailable: .unavailable
         case .tooManyPendingTaskRequests, .immediateRunIneligible: .tryAgain
         case .notPermitted: .notPermitted

@@ -9,7 +9,7 @@ package enum CommandRunner {
     ///
     /// - Parameters:
     ///   - program: The words that a user types before a command. If `nil`, the root command's name is used.
-    ///   - before: A closure that is called between parsing and running.
+    ///   - before: A closure that is called after the arguments were parsed and before the command runs.
     ///   - after: A closure that is called when the command has ended, with or without an error.
     ///   - explain: A closure that converts an error to the message and the exit code for the user.
     /// - Returns: The exit code, as `ExitCodes.md` defines it.
@@ -47,8 +47,8 @@ package enum CommandRunner {
     }
 
     /// Returns the first argument that the parser would split into one-letter options. For example, the parser would find the
-    /// option `-h` in the file name "-photo.jpg". In this case the command would print the help with the exit code 0, and ignore
-    /// all other names.
+    /// option `-h` in the file name "-photo.jpg". Without this check, the command would print the help with the exit code 0, and
+    /// ignore all other names.
     private static func unclearName(_ arguments: [String]) -> String? {
         arguments.prefix { $0 != "--" }.first { argument in
             guard argument.count > 2, argument.hasPrefix("-"), !argument.hasPrefix("--") else { return false }
@@ -57,8 +57,8 @@ package enum CommandRunner {
         }
     }
 
-    /// Prints a reminder of notifications that no desktop could show. The reminder is printed only to a terminal, until a summary
-    /// has listed these notifications.
+    /// Prints a reminder of notifications that no desktop could show. The reminder is printed only to a terminal, and only until
+    /// the command `status` has listed these notifications.
     private static func remind(_ program: String, after command: any ParsableCommand) {
         guard Terminal.isTerminal(STDERR_FILENO), (command as? any CommandWithEffect)?.effect != .summarizes else { return }
         guard let line = (try? UnseenNotifications.current())?.reminder(program: program) else { return }
@@ -69,8 +69,8 @@ package enum CommandRunner {
         _ root: any AsyncParsableCommand.Type, _ program: String, _ error: any Error, _ explain: (any Error) -> CommandFailure
     ) -> Int32 {
         if let code = error as? ExitCode { return code.rawValue }
-        // Errors of the library are recognized by the name of their type, because the types of help, version and usage errors are
-        // not public.
+        // Errors of the library ArgumentParser are recognized by the name of their type, because the library's types of help,
+        // version and usage errors are not public.
         if String(reflecting: type(of: error)).hasPrefix("ArgumentParser") { return reportUsage(root, program, error) }
         let failure = explain(error)
         Output.note("\(program): \(failure.message)")

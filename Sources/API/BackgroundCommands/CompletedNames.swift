@@ -2,8 +2,8 @@ import ArgumentParser
 import BackgroundLedger
 import BackgroundRuntime
 
-// The names that a shell offers when the user presses Tab. A completion does not create files. Before the first use of the app
-// and after an error, the list of names is empty, because a shell cannot show a message during a completion.
+// The names that a shell offers when the user presses Tab. Reading the names creates no files. Before the first use of the app,
+// and after an error, no names are offered, because a shell cannot show a message at this moment.
 extension CompletionKind {
     /// The numbers of the unfinished transfers, and "all".
     package static var transferIDs: CompletionKind {

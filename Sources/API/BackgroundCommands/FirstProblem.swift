@@ -1,7 +1,8 @@
 import ArgumentParser
 import BackgroundRuntime
 
-/// The exit code of a command that processes several items. The code belongs to the first item that caused a problem.
+/// Determines the exit code of a command that processes several items. If several items cause problems, the exit code belongs to
+/// the first of these items.
 package struct FirstProblem {
     private var first: (position: Int, status: ExitStatus)?
 

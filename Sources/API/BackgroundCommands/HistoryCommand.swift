@@ -15,7 +15,7 @@ public struct HistoryCommand: BackgroundCommand {
 
     public var effect: CommandEffect { .reads }
 
-    /// The values of the request for which the app was launched.
+    /// The properties of the request for which the agent launched the app.
     private struct Asked: Encodable {
         let submittedAt: OrNull<Date>
         let earliestBeginDate: OrNull<Date>

@@ -4,7 +4,7 @@ import Foundation
 /// Prints the current state again after each change, until the process ends.
 package enum LiveView {
     /// - Parameters:
-    ///   - changes: A stream of other changes that are not in the ledger.
+    ///   - changes: A stream with an element for each change of state outside the ledger.
     ///   - show: A closure that prints the current state.
     package static func run(also changes: AsyncStream<Void>? = nil, show: () throws -> Void) async throws {
         try show()
@@ -17,8 +17,8 @@ package enum LiveView {
         }
         let retry = ReadRetry()
         for await _ in rings {
-            // A change notification can arrive before the commit is visible, so this read waits for the commit. If the commit
-            // takes too long, the state before the commit is shown first.
+            // A change notification can arrive before the commit can be read, so this read waits for the commit. If the wait
+            // takes too long, the state before the commit is shown now, and the new state later.
             do {
                 try AppRuntime.shared.ledger().readAfterRing { _ in }
                 retry.succeeded()

@@ -5,14 +5,14 @@ import Foundation
 /// The numbers of waiting and of shown notifications. `JSONOutput.md` describes the names of the properties.
 package struct NotificationsReport: Encodable {
     package let pending: Int
-    /// The number of notifications that were shown and not withdrawn. The number includes notifications that were removed from
-    /// the screen.
+    /// The number of notifications that were shown and that the app has not withdrawn. The number includes notifications that are
+    /// not on the screen any more.
     package let delivered: Int
     /// The reason why pending notifications are not shown.
     package let trouble: OrNull<String>
     /// The identifiers of notifications that the user has not seen yet.
     package let waiting: Set<String>
-    /// The identifiers in ``waiting`` whose notifications the notification server has received but not shown.
+    /// The identifiers of those notifications in ``waiting`` that the notification server has received but not shown.
     package let hidden: Set<String>
 
     private enum CodingKeys: CodingKey { case pending, delivered, trouble }

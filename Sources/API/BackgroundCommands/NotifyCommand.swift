@@ -108,8 +108,8 @@ public struct NotifyCommand: BackgroundCommand {
     enum Outcome {
         case button, notification, dismissed, expired, nothing
 
-        /// `true` if the server shows buttons, and `false` if the user found no button. The value is `nil` if the notification
-        /// was removed from the screen before the user could respond.
+        /// `true` if the user pressed the button, so the server shows buttons. `false` if the user did not press the button.
+        /// `nil` if the server removed the notification from the screen before the user could respond.
         var provesButtons: Bool? {
             switch self {
             case .button: true
@@ -133,7 +133,8 @@ public struct NotifyCommand: BackgroundCommand {
         return outcome ?? .nothing
     }
 
-    /// Records whether the server shows buttons, because some servers advertise buttons but do not draw them.
+    /// Records in the ledger whether the server shows buttons. The record is necessary, because some servers advertise buttons
+    /// but do not draw them.
     private func remember(_ outcome: Outcome, _ server: NotificationServerReport, _ steps: Steps) throws {
         guard let areDrawn = outcome.provesButtons else { return }
         try AppRuntime.shared.commit { try $0.recordButtons(areDrawn: areDrawn, byServer: server.label) }
@@ -197,8 +198,8 @@ public struct NotifyCommand: BackgroundCommand {
         }
     }
 
-    /// Returns a text that explains how the user can press buttons of this server. The texts come from measurements with these
-    /// servers.
+    /// Returns a text that explains how the user can press a button of this notification server. The texts are based on tests
+    /// with these servers.
     private static func way(_ server: String) -> String {
         switch server {
         case "dunst": "dunst shows no buttons. Click the notification with the middle mouse button, or use the dunst menu."
@@ -210,7 +211,7 @@ public struct NotifyCommand: BackgroundCommand {
     }
 }
 
-/// Prints each step with its time.
+/// Prints each step of the test with the time since the start.
 private final class Steps {
     private let start = ContinuousClock.now
 

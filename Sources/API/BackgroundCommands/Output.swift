@@ -8,8 +8,9 @@ package enum Output {
         Terminal.isTerminal(descriptor) && Terminal.understandsSequences && !Terminal.refusesColor
     }
 
-    /// Prepares the standard descriptors and the umask. Call this method before any file is opened, because otherwise output
-    /// could be written to this file. The umask is set so that the user can read and write each file that the process creates.
+    /// Prepares the standard descriptors and the umask. If a standard descriptor is closed, the next opened file would get its
+    /// number, and output would be written to that file. For this reason, call this method before any file is opened. The umask
+    /// is set so that the user can read and write each file that the process creates.
     package static func prepare() {
         StandardDescriptors.occupyClosed()
         umask(umask(0o077) & ~0o700)
@@ -76,8 +77,8 @@ package enum Output {
         return write(Data((colored(text, on: descriptor) + "\n").utf8), to: descriptor)
     }
 
-    // The marks for colors. When a line is printed, the marks are replaced by control sequences. Texts from servers and file
-    // names cannot contain these marks, because the marks are removed from such texts first.
+    // Characters that mark where a color begins and ends. When a line is printed, these marks are replaced by control sequences.
+    // Texts from servers and file names cannot contain these marks, because the marks are removed from such texts first.
     private static let boldMark = "\u{F0001}"
     private static let loudMark = "\u{F0002}"
     private static let plainMark = "\u{F0003}"
@@ -137,7 +138,8 @@ package enum Output {
             try FileHandle(fileDescriptor: descriptor).write(contentsOf: data)
             return true
         } catch {
-            // EPIPE is not a failure, because a reader such as `head` may stop early.
+            // EPIPE does not count as a failure, because a reader such as `head` may close the pipe before all output was
+            // written.
             let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
             if cause?.domain == NSPOSIXErrorDomain, cause?.code == Int(EPIPE) { return false }
             let isFirst = !hasFailed
@@ -158,8 +160,8 @@ package enum Output {
 
     // MARK: Dates
 
-    /// The time zone for dates. On a test host it is the zone of the test. The zone is not read again for each date, because a
-    /// list may contain many dates.
+    /// The time zone for dates. On a test host it is the zone of the test. Otherwise it is `TimeZone.current`, which is fast
+    /// enough for a list with many dates.
     private static var zone: TimeZone { AppRuntime.isOnTestHost ? AppRuntime.shared.zone : .current }
 
     /// Formats a date in the user's locale and time zone, followed by the relative time, for example "12:00 (in 3 h)".

@@ -1,7 +1,7 @@
 import BackgroundLedger
 import BackgroundScheduling
 
-// Words that the user reads. `--json` prints the names in the API instead.
+// The words that commands print for the user. `--json` prints the names from the API instead.
 
 extension LaunchKind {
     /// Returns the words for a launch with an identifier, for example "daily check (StormyNoon)" or "results of downloads
@@ -20,8 +20,8 @@ extension LaunchKind {
 }
 
 extension LaunchRecord {
-    /// The outcome of a launch in one word. A launch that only delivered the results of transfers has other words, because the
-    /// results belong to the transfers and not to the launch.
+    /// The outcome of a launch in one word. A launch that only passed results of transfers to the app has other words, because
+    /// these results belong to the transfers and not to the launch.
     var outcomeWords: String {
         switch (kind, outcome) {
         case (_, nil): "running"
@@ -47,6 +47,6 @@ extension ConditionVerdict.Name {
         }
     }
 
-    /// `true` if a request that does not meet this condition waits as planned. `false` if the unmet condition is a problem.
+    /// `true` if it is normal that a request waits for this condition. `false` if the user should solve a problem.
     var isPlanned: Bool { self != .systemWake }
 }

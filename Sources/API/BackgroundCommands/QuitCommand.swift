@@ -36,15 +36,15 @@ public struct QuitCommand: BackgroundCommand {
             try transaction.setFact(.significantTime, nil)
             try stopContinuedProcessing(transaction)
             try transaction.dropQuestions()
-            // Responses of the user are marked as delivered. Otherwise an earlier press of a button could, for example, open a
-            // file chooser later.
+            // The ledger records the responses of the user as delivered. Otherwise a button that the user pressed earlier could,
+            // for example, open a file chooser later.
             for response in try transaction.undeliveredResponses() {
                 try transaction.responseWasDelivered(response.id!, now: AppRuntime.shared.now)
             }
             return (
                 try transaction.deleteAllRequests(), try pauseTransfers(transaction), try withdrawNotifications(transaction),
-                // If an agent was killed, its launches may still be running. A new agent warns these launches and waits for their
-                // end.
+                // If the agent was killed, its launches may still be running. In this case a new agent is started, which warns
+                // these launches and waits until they have ended.
                 try isRunning || transaction.liveLaunches().contains { $0.kind != .continuedProcessing }
                     ? transaction.addControl(.quit, now: AppRuntime.shared.now) : nil
             )
@@ -53,7 +53,7 @@ public struct QuitCommand: BackgroundCommand {
         report(requests, transfers)
         let noun = notices.count == 1 ? "notification" : "notifications"
         if notices.count > 0 { Output.line("Withdrew \(notices.count) \(noun).") }
-        // These notifications were never shown and will not be shown any more, so the command lists them.
+        // The withdrawn notifications that were never shown are listed, because they will not be shown any more.
         for words in notices.unseen { Output.line("  Never shown: \(words)") }
         guard let question else { return Output.line("No agent was running.") }
         if !isRunning { _ = try await runtime.waitForAgent { try $0.answer(to: question) } }
@@ -70,8 +70,8 @@ public struct QuitCommand: BackgroundCommand {
                 + "The agent removes \(removed) at its next start, if the server allows this.")
     }
 
-    /// Records in the ledger that continued processing must stop. The processes that do this work read the ledger, even if no
-    /// agent is running.
+    /// Records in the ledger that continued processing must stop. The processes that do this work read the ledger, so they stop
+    /// even if no agent is running.
     private static func stopContinuedProcessing(_ transaction: LedgerTransaction) throws {
         for launch in try transaction.liveLaunches() where launch.kind == .continuedProcessing {
             if let id = launch.id { try transaction.handle(.stopRecorded(.quit), launch: id) }
@@ -97,7 +97,7 @@ public struct QuitCommand: BackgroundCommand {
         return (meant.count, unseen)
     }
 
-    /// Waits until the agent's lock is free. The lock is free when the agent has ended.
+    /// Waits until the agent has released its lock, which means that the agent has exited.
     private static func waitForEnd() async throws {
         let starter = AgentStarter(directories: AppRuntime.shared.directories)
         let settings = try AppRuntime.shared.ledger().read { try $0.fact(.settings) } ?? AgentSettings()

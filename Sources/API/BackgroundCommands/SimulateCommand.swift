@@ -36,7 +36,8 @@ public struct SimulateCommand: BackgroundCommand {
         case .failed(let reason): throw CommandFailure(.unavailable, "no agent could be started: \(reason)")
         }
         let (identifier, action) = (identifier, action)
-        // The command waits for the running launch, or for a launch that begins after this line.
+        // With the action `expire`, the command waits for the launch that is running now. With the action `launch`, the command
+        // waits for a launch that begins after this line.
         let (last, live) = try AppRuntime.shared.ledger().read { transaction in
             (
                 try transaction.history(limit: 1).last?.id ?? 0,

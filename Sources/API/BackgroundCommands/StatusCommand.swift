@@ -82,7 +82,8 @@ package struct AgentReport: Encodable {
     package let running: Bool
     package let pid: OrNull<Int32>
     package let version: OrNull<String>
-    /// The reason why the agent cannot write to its ledger and waits, or `null`.
+    /// The reason why the agent waits and cannot work, for example because it cannot write to its ledger. `null` if the agent can
+    /// work.
     package let trouble: OrNull<String>
     /// `true` if the program that the agent runs was replaced by an update, or was removed.
     package let outdated: Bool
@@ -109,8 +110,8 @@ package struct AgentReport: Encodable {
 
     init(_ transaction: LedgerTransaction) throws {
         running = AppRuntime.shared.isAgentRunning
-        // An agent that was just started has not recorded its identity yet. Until then, the recorded identity belongs to the
-        // previous agent.
+        // An agent records its identity shortly after its start. Before that, the ledger contains the identity of the previous
+        // agent, whose process is not alive any more.
         let agent = try transaction.fact(.agent).flatMap { agent in
             agent.process.map(AppRuntime.shared.isAlive) ?? true ? agent : nil
         }
@@ -130,7 +131,7 @@ package struct AgentReport: Encodable {
         (self.trouble, nextTry) = (OrNull(trouble?.reason), trouble?.nextTry)
     }
 
-    /// A sentence about the problem that prevents a running agent from working, or `nil` if the agent reports no problem. Cost:
+    /// A sentence about a problem because of which a running agent cannot work, or `nil` if the agent reports no problem. Cost:
     /// one check of a lock, and one read of a small file.
     package static var waiting: String? {
         guard AppRuntime.shared.isAgentRunning, let trouble = AgentTrouble.read(AppRuntime.shared.directories) else { return nil }

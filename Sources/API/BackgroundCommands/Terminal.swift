@@ -27,8 +27,8 @@ package enum Terminal {
 /// Breaks long lines at spaces, because a terminal would break a long line inside a word.
 package enum WordWrap {
     /// Returns the text with line breaks, so that no line is longer than the given number of columns. A longer word, for example
-    /// an address, is not broken. The continuation lines of a paragraph have the same indentation as the first word. If the line
-    /// is a row of a table, the continuation lines have the same indentation as the second column.
+    /// an address, is not broken. The continuation lines of a paragraph begin below the first word. If the line is a row of a
+    /// table, the continuation lines begin below the second column.
     ///
     /// - Parameter isInvisible: A closure that returns whether a character has no width.
     package static func wrap(_ text: String, columns: Int, isInvisible: (Character) -> Bool = { _ in false }) -> String {
@@ -62,7 +62,8 @@ package enum WordWrap {
         return wrapped
     }
 
-    /// Returns the spaces before continuation lines. The result is the widest margin that leaves enough space for words.
+    /// Returns the spaces with which continuation lines begin. If the margin of the paragraph or column would leave too little
+    /// space for words, the margin is smaller.
     private static func margin(
         of line: Substring, _ indentation: Int, atMost limit: Int, _ width: (Substring) -> Int
     ) -> String {

@@ -28,9 +28,9 @@ package struct TransferReport: Encodable {
     package let note: OrNull<String>
     package let receipt: OrNull<Receipt>
 
-    /// The address of the file on the server, and the kind of proof that the server has the file. The kinds of proof are `answer`
-    /// (the server confirmed the upload), `length` (the sizes are equal), `content` (some blocks are equal) and `digest` (the
-    /// digests are equal).
+    /// What is known about the uploaded file on the server: its address, and the proof that the server has the file. The kinds of
+    /// proof are `answer` (the server confirmed the upload), `length` (the sizes are equal), `content` (some blocks are equal)
+    /// and `digest` (the digests are equal).
     package struct Receipt: Encodable {
         package let url: String
         package let byteCount: Int64
@@ -100,7 +100,7 @@ package struct TransferReport: Encodable {
         return parts
     }
 
-    /// The reason why the transfer waits or failed, and the remark about its progress.
+    /// The reason why the transfer waits or has failed, and the note about the transfer.
     var remarks: [String] { [error.value?.message, note.value].compactMap { $0 } }
 
     /// The name of the file, or a short form of the address if the transfer has no file. `--verbose` and `--json` show the
@@ -116,7 +116,7 @@ package struct TransferReport: Encodable {
     /// The maximum number of characters of an address in a line.
     private static let longestName = 56
 
-    /// The lines with the complete addresses and paths.
+    /// The lines that `--verbose` adds: the complete addresses and paths.
     var details: [String] {
         let places = [
             ("from", kind == "download" ? url.value : file.value), ("to", kind == "download" ? file.value : url.value),

@@ -61,7 +61,7 @@ public struct TransfersCommand: BackgroundCommand {
 }
 
 extension BackgroundTransfers {
-    /// Converts an identifier to the number of a transfer. Returns `nil` if the text cannot be the identifier of a transfer.
+    /// Returns the number of the transfer with this identifier. Returns `nil` if the text cannot be the identifier of a transfer.
     package static func number(of identifier: String) -> Int64? {
         Int64(identifier).flatMap { String($0) == identifier ? $0 : nil }
     }
@@ -78,7 +78,8 @@ extension BackgroundTransfers.Changes {
     ///   - failures: The errors for arguments that are not the identifier of a transfer. The keys are the positions of the
     ///     arguments.
     ///   - photos: The number of changed photos that have no transfer.
-    ///   - problem: The record of problems. The method adds each transfer that the user named and that the action did not change.
+    ///   - problem: The record of problems. The method adds each transfer that the user named in the arguments and that the
+    ///     action did not change.
     package func printChanges(
         after action: BackgroundTransfers.Action, counts: Bool, photos: Int = 0, _ ids: [String],
         _ failures: [Int: CommandFailure], _ problem: inout FirstProblem

@@ -31,7 +31,8 @@ package struct UnseenNotifications: Sendable {
         }
     }
 
-    /// Records that the user has read the list in a terminal, so that other commands do not mention it again.
+    /// Records that the user has read the list of notifications in a terminal, so that other commands print no reminder of these
+    /// notifications.
     private func recordListRead() {
         guard !new.isEmpty else { return }
         DurableWrites.shared.commit("the list of shown notifications", startsAgent: false) { [all] in
@@ -42,7 +43,8 @@ package struct UnseenNotifications: Sendable {
     /// The maximum number of notifications in the list.
     private static let longestList = 5
 
-    /// Prints the list for `status`. If the output is a terminal, the notifications then count as read.
+    /// Prints the list of notifications for `status`. If the output is a terminal, the method also records that the user has read
+    /// the list.
     ///
     /// - Returns: `true` if the method printed a list.
     @discardableResult
@@ -55,7 +57,7 @@ package struct UnseenNotifications: Sendable {
     }
 
     private var lines: [String] {
-        // Notifications that the desktop removed from the screen are listed only once.
+        // A notification that the desktop removed from the screen is listed only until the user has read it once.
         let listed = all.filter { $0.trouble != nil } + new.filter { $0.trouble == nil }
         var lines = listed.suffix(Self.longestList).map { one in
             let words = Output.oneLine(one.title)

@@ -43,8 +43,9 @@ public struct WhyCommand: BackgroundCommand {
         introduceApp()
     }
 
-    /// Records the app's program and the desktop session for the agent. The first use of the ledger also records these values,
-    /// but only if no other process is writing. For this reason, one fix of `doctor` is to run the command `why`.
+    /// Records in the ledger the app's program and the desktop session, because the agent needs them. Other commands also record
+    /// these values, but only if no other process is writing at that moment. For this reason, `doctor` suggests the command `why`
+    /// as a fix.
     private func introduceApp() {
         do {
             try AppRuntime.shared.introduceApp()
@@ -74,7 +75,8 @@ public struct WhyCommand: BackgroundCommand {
         if missing > 0, identifier == nil { Output.line("✗ " + TransfersExamination.sentence(missingCopies: missing, in: spool)) }
         guard !rows.isEmpty else { return Output.line("Nothing is pending.") }
         let agent = try await lineOfAgent()
-        // If an agent was just started, it has now checked network and power, so the rows are read again.
+        // If the command has just started an agent, the agent has checked network and power since then, so the rows are read
+        // again.
         if agent != nil { rows = try self.rows() }
         for row in rows {
             Output.line(Output.bold(BackgroundCommands.name(of: row.identifier)))
@@ -139,7 +141,7 @@ public struct WhyCommand: BackgroundCommand {
             }, nextAttemptAt: OrNull(explanation.nextAttempt(request)))
     }
 
-    /// Returns rows for sessions and notifications that wait for a launch, if the launch cannot begin yet.
+    /// Returns a row for each session or notification whose launch cannot begin yet.
     private func deliveries(_ transaction: LedgerTransaction, _ explanation: Explanation) throws -> [Row] {
         let now = explanation.now
         let settings = try transaction.fact(.settings) ?? AgentSettings()

@@ -20,8 +20,8 @@ final class AppProcess {
         let app = makeApp()
         let delegate = MountedDelegate.current
         delegate?.finishLaunching()
-        // The scenes are collected before the launch begins, because a request that a handler or `init` submits needs a
-        // registered handler.
+        // The scenes register their handlers before the launch begins. Otherwise a request that a handler or the app's `init`
+        // submits would have no registered handler.
         let parts = app.body.collectParts()
         parts.actions.forEach { $0() }
         return AppProcess(delegate, parts.workers) { app.body.collectParts().observers }
@@ -54,8 +54,8 @@ final class AppProcess {
         dispatchMain()
     }
 
-    /// Runs a process that a user started, from the foreground to the background. Returns when all work that the process waits
-    /// for is complete.
+    /// Runs the app in a process that a user started: first in the foreground phase, then in the background phase. Returns when
+    /// the process may exit.
     func serveThePerson() async {
         let observation = SceneObservation(observers)
         observation.enter(.inactive)
@@ -64,10 +64,11 @@ final class AppProcess {
         observation.enter(.inactive)
         observation.enter(.background)
         delegate?.applicationDidEnterBackground()
-        // The yields give Swift tasks that the phase change started the time to submit work and to receive results.
+        // The change of the phase may have started Swift tasks. The yields give these tasks time to submit work and to receive
+        // results.
         for _ in 0..<10 { await Task.yield() }
-        // The process waits for work that the user began. If the app has workers, all work has begun when the workers return.
-        // Without a worker, the process cannot detect whether all work has begun.
+        // The process waits for work that the app began. If the app has `Worker` scenes, the app has begun all its work when
+        // their actions return. Without such a scene, the process cannot detect whether the app has begun all its work.
         await BackgroundLaunch.settled(hasMore: workers.isEmpty, continuation: AppRuntime.shared.continuation)
     }
 }

@@ -94,7 +94,7 @@ public struct ApplicationDelegateAdaptor<Delegate: ApplicationDelegate> {
     }
 }
 
-/// The delegate that a property of the app adds while the app is created.
+/// Stores the delegate that a property wrapper of the app creates, until the app's process receives it.
 @MainActor
 enum MountedDelegate {
     static var current: (any ApplicationDelegate)?

@@ -74,7 +74,7 @@ public struct Worker: Scene {
     public var body: Never { preconditionFailure("a primitive scene has no body") }
 }
 
-/// The parts of all scenes of an app.
+/// The actions, workers and observers of all scenes of an app.
 struct ScenePartsList {
     /// The closures that register the actions of the scenes with `BackgroundLaunch.handle`, one closure for each action.
     var actions: [() -> Void] = []

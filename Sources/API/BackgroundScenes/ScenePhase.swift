@@ -74,7 +74,7 @@ extension Scene {
     }
 }
 
-/// The value that a scene observes, as computed in one evaluation of the scene's body.
+/// A value that a scene observes (from one evaluation of the scene's body), and the action for a changed value.
 struct ChangeObserver {
     let isInitial: Bool
     private let value: Any
@@ -127,8 +127,8 @@ final class SceneObservation {
         guard EnvironmentValues.current.scenePhase != phase else { return }
         EnvironmentValues.current.scenePhase = phase
         let now = evaluate()
-        // If the number of observers changed, old and new observers cannot be compared pairwise. The new observers replace the
-        // old observers.
+        // If the number of observers has changed, it is not known which old observer belongs to which new observer. In this case
+        // no action is called.
         if now.count == observers.count {
             for (old, new) in zip(observers, now) { new.act(ifDifferentFrom: old) }
         }

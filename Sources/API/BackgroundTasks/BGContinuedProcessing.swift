@@ -133,7 +133,8 @@ extension BGTaskScheduler {
             throw Error(.notPermitted, "\(request.identifier): this machine has no GPU that the task can use")
         }
         let record = request.record(now: AppRuntime.shared.now)
-        // The process begins to watch the ledger before it writes the request, because the agent may start the task at once.
+        // The process starts to receive change notifications before it writes the request, because the agent may start the task
+        // immediately.
         try hearing { try ContinuedTasks.shared.listen() }
         let refusal = try hearing { () -> Error? in
             try AppRuntime.shared.ledger().write { transaction -> Error? in

@@ -112,8 +112,8 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
         if let outcome { throw outcome }
     }
 
-    /// Stores a request, on the thread or actor of the caller. Apple's SDK 27 has the same async method. The request is on the
-    /// disk when the method returns.
+    /// Stores a request. The method runs on the thread or actor of the caller, and the request is on the disk when the method
+    /// returns. Apple's SDK 27 also has this async method.
     /// - Throws: ``BGTaskScheduler/Error``.
     nonisolated(nonsending)
         open func submitTaskRequest(_ taskRequest: BGTaskRequest) async throws
@@ -173,16 +173,16 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
         OutstandingCalls.shared.run { completionHandler(self.pendingNow()) }
     }
 
-    /// Returns the pending requests. As on iOS, a request is not included while the request's launch is running. The ledger
-    /// deletes the row of such a request when it records the launch's result. A request with a rule is always included, because
-    /// the request waits for the next occurrence.
+    /// Returns the pending requests. As on iOS, a request is not included while its launch is running, although the ledger
+    /// contains the request until the launch has a result. A request with a rule is always included, because it also waits for
+    /// its next occurrence.
     private static func pending(_ ledger: LedgerTransaction) throws -> [RequestRecord] {
         let served = Set(try ledger.liveLaunches().compactMap(\.requestToken))
         return try ledger.requests().filter { $0.recurrence != nil || !served.contains($0.token) }
     }
 
-    /// Returns the request with the begin date that the app set. If the request has a rule, the begin date is the next time that
-    /// the rule gives.
+    /// Returns the request with the begin date that the app set. If the request has a rule, the begin date is the date of the
+    /// next occurrence.
     private static func request(of record: RequestRecord) -> BGTaskRequest? {
         let request = BGTaskRequest.make(from: record)
         if record.recurrence == nil { request?.earliestBeginDate = record.earliestBegin.map(AppRuntime.shared.date(forApp:)) }

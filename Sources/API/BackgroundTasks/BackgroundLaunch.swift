@@ -65,18 +65,18 @@ public enum BackgroundLaunch {
         guard let context = LaunchContext.current else { return }
         LaunchHandlers.shared.run(context)
         RunLoop.main.run()
-        // The run loop had no source to watch, so it returned. The main thread waits here until the end of the launch ends the
-        // process.
+        // The call above returns if the run loop has no source. The main thread then waits in the next call until the launch
+        // ends, which ends the process.
         dispatchMain()
     }
 
     /// Waits until all work that this process began is stored, all responses have arrived, and continued processing has ended.
     ///
     /// - Parameters:
-    ///   - hasMore: `true` if Swift tasks of the app may still begin work. The method then waits a short time after the last work
-    ///     that the app began.
-    ///   - continuation: the number of seconds to wait for running requests of the app, because their handlers may begin more
-    ///     work.
+    ///   - hasMore: `true` if Swift tasks of the app may still begin work. In this case the method waits a short time after the
+    ///     app began its last work.
+    ///   - continuation: the number of seconds for which the method waits for running HTTP requests of the app, because their
+    ///     handlers may begin more work.
     package static func settled(hasMore: Bool = false, continuation: Double = 0) async {
         let beginnings = UnsavedWork.current
         let limit = AppRuntime.shared.elapsed + .seconds(continuation)
@@ -91,15 +91,16 @@ public enum BackgroundLaunch {
         } while beginnings.begun != begun || !beginnings.isEmpty
     }
 
-    /// Records in the ledger whether the app handles time changes, because the agent must know this fact without starting the
-    /// app. The method writes to the ledger only if the value changed.
+    /// Records in the ledger whether the app handles time changes, because the agent needs this value before it starts the app.
+    /// The method writes to the ledger only if the value changed.
     package static func recordTimeChangeInterest() {
         let isWanted = TaskHandlers.shared.handles(.significantTimeChange)
         do throws(StoreError) {
             let known = try AppRuntime.shared.ledger().read { try $0.fact(.significantTime) != nil }
             if known == isWanted { return }
         } catch {
-            // After a temporary error, `DurableWrites` writes the value when the ledger can be used again.
+            // If the error is temporary, the code below passes the value to `DurableWrites`, which writes the value as soon as
+            // the ledger can be used again.
             guard error.isPassing else { return }
         }
         let current = SignificantTime(at: AppRuntime.shared.now, in: AppRuntime.shared.zone)

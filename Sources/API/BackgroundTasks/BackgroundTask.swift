@@ -12,8 +12,8 @@ public struct BackgroundTask<Request: Sendable, Response: Sendable>: Sendable {
     let matches: @Sendable (String) -> Bool
     /// Returns the values of a launch. The action is called once with each value.
     let requests: @Sendable (TaskHandlers.Payload) -> [Request]
-    /// Returns a closure that records in the ledger that the action received a value. Returns `nil` if the ledger records only
-    /// the result of the launch.
+    /// Returns a closure that records in the ledger that the action received a value. Returns `nil` if this record is not
+    /// necessary, because the result of the launch is sufficient.
     var acknowledgement: @Sendable (Request) -> (@Sendable (LedgerTransaction) throws -> Void)? = { _ in nil }
 
     /// Calls the action of the scene with each value of the launch.

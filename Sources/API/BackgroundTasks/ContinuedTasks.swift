@@ -6,8 +6,8 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// The continued-processing tasks of this process. The tasks run in this process, and the agent starts and stops the tasks by
-/// writing to the ledger.
+/// The continued-processing tasks of this process. The tasks run in this process. To start or stop a task, the agent writes to
+/// the ledger, and this process reads the ledger.
 final class ContinuedTasks: Sendable {
     static var shared: ContinuedTasks { AppRuntime.shared.part { ContinuedTasks() } }
 
@@ -29,7 +29,7 @@ final class ContinuedTasks: Sendable {
         var keeper = AgentKeeper()
     }
 
-    /// The total with which the ledger records a fraction.
+    /// The total with which this type writes a progress fraction to the ledger as two integers.
     private static let scale: Int64 = 1_000_000
 
     private let state = Mutex(State())
@@ -38,33 +38,33 @@ final class ContinuedTasks: Sendable {
 
     private init() {}
 
-    /// Begins to watch every commit to the ledger. Later calls in the same process have no effect.
+    /// Starts to receive change notifications of the ledger. Later calls in this process have no effect.
     func listen() throws(StoreError) {
         guard state.withLock({ $0.token == nil }) else { return }
         let token = try AppRuntime.shared.onCommit { [queue] in queue.async { ContinuedTasks.shared.update() } }
         state.withLock { $0.token = token }
     }
 
-    /// Begins to sample progress and to keep an agent running, until all continued processing that this process requested has
-    /// ended.
+    /// Starts to read the progress at regular intervals and to keep an agent running, until all continued processing that this
+    /// process requested has ended.
     func becomeBusy() {
         let isFirst = state.withLock { state in
             defer { (state.isBusy, state.isTicking) = (true, true) }
             return !state.isTicking
         }
         if isFirst { tickSoon() }
-        // The process reads the state again, because the task may have ended before this process was marked as busy.
+        // The ledger is read again, because the task may have ended before `isBusy` was set.
         queue.async { self.update() }
     }
 
-    /// Starts launches that waited for a handler, because the app has registered a handler.
+    /// Starts launches that waited for a handler. Call this method when the app has registered a handler.
     func handlersChanged() {
         guard state.withLock({ $0.token != nil }) else { return }
         queue.async { self.update() }
     }
 
     /// Waits until all continued processing that this process requested has ended. If this process requested no continued
-    /// processing, the method returns at once.
+    /// processing, the method returns immediately.
     func untilIdle() async {
         guard state.withLock({ $0.token != nil }) else { return }
         while true {
@@ -73,8 +73,8 @@ final class ContinuedTasks: Sendable {
                     try Self.isIdle(transaction)
                         ? try !transaction.liveLaunches().contains { $0.host == AppRuntime.shared.identity } : nil
                 }
-                // The ledger contains the result, but the agent that must process the result has ended. The empty commit starts
-                // another agent.
+                // The ledger contains the result of a launch, but the agent has exited before it processed the result. The empty
+                // commit starts another agent.
                 if !isSettled { try AppRuntime.shared.commit { _ in } }
                 return
             } catch let error as StoreError where error.isPassing {
@@ -93,8 +93,8 @@ final class ContinuedTasks: Sendable {
         return !isWaiting && !isRunning
     }
 
-    /// Waits in a `main.swift` until the process is idle. The main queue keeps running during the call, because a handler may run
-    /// on the main queue.
+    /// Waits, in the code of a `main.swift` file, until the process has no work any more. The main queue continues to run during
+    /// the call, because a handler may use the main queue.
     func runUntilIdle() {
         let isBusy = !OutstandingCalls.shared.isEmpty || !UnsavedWork.current.isEmpty
         guard state.withLock({ $0.token != nil }) || isBusy else { return }
@@ -121,7 +121,8 @@ final class ContinuedTasks: Sendable {
         for launch in launches where launch.kind == .continuedProcessing && launch.host == AppRuntime.shared.identity {
             let id = launch.id!
             let isKnown = state.withLock { $0.running[id] != nil || $0.ended.contains(id) }
-            // A launch without a handler waits, because handlers of continued processing can be registered later.
+            // If the app has no handler for the launch, the launch waits, because the app can register a handler for continued
+            // processing later.
             if !isKnown, TaskHandlers.shared.canRun(launch) { start(launch) }
             if launch.stopReason != nil { stop(id) }
         }
@@ -139,7 +140,8 @@ final class ContinuedTasks: Sendable {
             },
             complete: { completed.yield($0) })
         state.withLock { state in
-            // The lock is held until the entry is stored, because the handler may end at once and needs the entry.
+            // The lock is held until `running` contains the task. The handler may end immediately, and then `finish` needs this
+            // entry.
             let work = Task {
                 let success = await TaskHandlers.shared.runContinued(launch, task, completions)
                 self.finish(id, success)
@@ -179,8 +181,8 @@ final class ContinuedTasks: Sendable {
     private func tickSoon() {
         queue.asyncAfter(deadline: .now() + 0.5) { [self] in
             sample()
-            // Only the launches in the ledger need an agent. If the agent has ended a launch, a handler that is still running
-            // does not need an agent.
+            // An agent is necessary only for launches that the ledger contains as running. If the agent has already ended a
+            // launch, its handler may still run, but needs no agent.
             let (shouldContinue, hasAgent) = state.withLock { state in
                 state.isTicking = state.isBusy
                 return (state.isTicking, state.isTicking ? state.keeper.tick() : true)
@@ -190,14 +192,14 @@ final class ContinuedTasks: Sendable {
         }
     }
 
-    /// Removes the requests that wait for another task to end, because no agent keeps running and these requests would never
-    /// start. Running tasks continue and end with a result.
+    /// Removes the requests of this process that wait for another task to end. Call this method if each started agent exited,
+    /// because no agent would start these requests. Running tasks continue to their result.
     private func removeWaitingRequests() {
         let ledger = try? AppRuntime.shared.ledger()
         let waiting = try? ledger?.read { transaction in
             try transaction.requests(of: .continuedProcessing).filter { $0.host == AppRuntime.shared.identity }.map(\.identifier)
         }
-        // The message is printed before the removal, because this process may end at any moment when no request waits.
+        // The message is printed before the requests are removed, because this process may exit as soon as no request waits.
         for identifier in waiting ?? [] {
             StandardError.write("\(identifier) cannot begin, because no agent keeps running\n")
         }
@@ -207,8 +209,8 @@ final class ContinuedTasks: Sendable {
         state.withLock { $0.keeper = AgentKeeper() }
     }
 
-    /// Records progress that changed. On Linux, Foundation's `Progress` has no lock, so a value that is read during a write may
-    /// be the previous value.
+    /// Writes each changed progress to the ledger. On Linux, Foundation's `Progress` has no lock. If the app changes the progress
+    /// during the read, the value that is read may be the previous value.
     private func sample() {
         let changed = state.withLock { state -> [(Int64, Double?)] in
             state.running.compactMap { id, running in
@@ -217,7 +219,7 @@ final class ContinuedTasks: Sendable {
                 guard units != running.seenUnits || fraction != running.seenFraction else { return nil }
                 state.running[id]?.seenUnits = units
                 state.running[id]?.seenFraction = fraction
-                // If the progress has no total, only the fact that the task made progress is known.
+                // If the progress has no total, the ledger records only that the task has made progress.
                 guard progress.totalUnitCount > 0, fraction.isFinite else { return (id, nil) }
                 return (id, min(max(fraction, 0), 1))
             }

@@ -1,6 +1,6 @@
 import BackgroundRuntime
 
-// The rules that derive the capabilities from the facts about a desktop. These rules do not read files.
+// The rules that determine, from the facts about a desktop, which capabilities the desktop has. These rules do not read files.
 
 extension BackgroundGuarantees {
     package init(_ facts: DesktopFacts) {
@@ -36,7 +36,7 @@ extension DesktopFacts {
         case .none(workIsLeft: true):
             return .none(why: "No login starts the agent, so work continues with the app's next command.", help: installCommand)
         case .userUnit(let standing): return starter(standing) ?? (hasUserManager ? .userManager : .login)
-        // If an autostart entry starts the agent, no unit restarts the agent.
+        // With an XDG autostart entry, only a login starts the agent. No systemd unit starts the agent again after a kill.
         case .xdgAutostart(let standing): return starter(standing) ?? .login
         }
     }
@@ -47,11 +47,12 @@ extension DesktopFacts {
         return .none(why: "The agent's systemd unit is not enabled, so no login starts the agent.", help: installCommand)
     }
 
-    /// Returns the mechanism that remains if the login entry does not work, or `nil` if the login entry works.
+    /// Returns `nil` if the login entry can start the agent. Otherwise returns the reason why only the app's next command starts
+    /// the agent.
     private func starter(_ standing: AutostartEntry.EntryState) -> Starter? {
         switch standing {
-        // An entry that starts another copy of the agent's program also works. A unit that is not enabled can still restart an
-        // agent that was running.
+        // An entry with another path also works, because it starts another copy of the agent's program. A unit that is not
+        // enabled does not start the agent at login, but can start it again after a kill.
         case .asItShouldBe, .starts, .isNotEnabled, .lacksSocket: nil
         case .startsNothing:
             .none(why: "The login entry of the agent names a program that does not exist.", help: installCommand)

@@ -2,7 +2,7 @@ import BackgroundRuntime
 import Foundation
 import Synchronization
 
-// Symbols that the background code of an iOS app uses and that Foundation on Linux does not have.
+// Declares symbols that an iOS app uses for background work and that Foundation on Linux does not have.
 
 extension ProcessInfo {
     /// A Boolean value that indicates whether the desktop's power saver is on. The agent observes the power saver. If the agent

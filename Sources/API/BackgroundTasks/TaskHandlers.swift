@@ -4,7 +4,7 @@ import BackgroundScheduling
 import Foundation
 import Synchronization
 
-/// The handlers of launches: registered handlers and scene actions.
+/// The handlers that the app registered, and the actions of its scenes. Both run in launches.
 final class TaskHandlers: Sendable {
     static var shared: TaskHandlers { AppRuntime.shared.part { TaskHandlers() } }
 
@@ -30,8 +30,8 @@ final class TaskHandlers: Sendable {
         var actions: [SceneAction] = []
         var isClosed = false
 
-        /// Returns the handler of the identifier. If the identifier has no handler, returns the handler of the longest wildcard
-        /// that matches.
+        /// Returns the handler of the identifier. If the app registered no handler for this identifier, returns the handler of
+        /// the longest wildcard that matches the identifier.
         func handler(of identifier: String) -> Registered? {
             if let own = registered[identifier] { return own }
             let wildcards = registered.keys.filter {
@@ -80,8 +80,8 @@ final class TaskHandlers: Sendable {
         return registered != nil || !actions.isEmpty
     }
 
-    /// Returns the handlers of a launch. Only launches for tasks use registered handlers, because a registered handler must call
-    /// `setTaskCompleted`.
+    /// Returns the registered handler and the scene actions for a launch. Only launches for tasks use registered handlers,
+    /// because a registered handler receives a task.
     private func handlers(of launch: LaunchRecord) -> (Registered?, [SceneAction]) {
         state.withLock { state in
             let actions = state.actions.filter { $0.kind == launch.kind && $0.matches(launch.identifier) }
@@ -100,7 +100,8 @@ final class TaskHandlers: Sendable {
         var success = true
         if let registered { success = await run(launch, registered) }
         await run(actions, Payload(identifier: launch.identifier))
-        // An action may start a Swift task and return before this task ends. For this reason the process does not end at once.
+        // An action may start a Swift task and return before this task ends. For this reason the process continues for a short
+        // time.
         if registered == nil, AppRuntime.shared.continuation > 0 {
             LaunchContext.current?.stayForGrace()
         }
@@ -113,10 +114,10 @@ final class TaskHandlers: Sendable {
         }
     }
 
-    /// Runs a registered handler. The continuation keeps the task in memory until the task is complete. The thread that receives
-    /// the warning calls the expiration handler, because the registered handler may block its queue. The process continues until
-    /// the handler has returned, and for a short time afterwards, because many handlers complete the task first and then submit
-    /// the next request.
+    /// Runs a registered handler. The closure that resumes the continuation belongs to the task. The expiration handler is called
+    /// on the thread that receives the warning, because the registered handler may block its queue. The process continues until
+    /// the handler has returned, and for a short time afterwards, because many handlers first call `setTaskCompleted` and then
+    /// submit the next request.
     private func run(_ launch: LaunchRecord, _ registered: Registered) async -> Bool {
         await withCheckedContinuation { continuation in
             let task = BGTask.make(for: launch) { continuation.resume(returning: $0) }
@@ -141,7 +142,8 @@ final class TaskHandlers: Sendable {
         if let registered { registered.queue.async(execute: WorkContext().block { registered.handler(task) }) }
         await run(actions, Payload(identifier: launch.identifier, continued: task))
         if registered == nil { task.setTaskCompleted(success: true) }
-        // The Swift task is detached, because a cancellation must not end the wait. The app decides when the work is complete.
+        // The wait runs in a detached Swift task, so that a cancellation of the current Swift task does not end the wait. The app
+        // decides when the work is complete.
         return await Task.detached { await completions.first { _ in true } ?? false }.value
     }
 }

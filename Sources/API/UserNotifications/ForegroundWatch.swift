@@ -6,19 +6,20 @@ import Synchronization
 
 /// Calls the delegate for notifications whose trigger is due while a user runs the app.
 ///
-/// Shortly before the due time, this process marks the notification as held in the ledger. The agent then waits for the
-/// delegate's response, as for a new notification. If this process responds late or was killed, the agent shows the notification
-/// unchanged.
+/// Shortly before the notification is due, this process marks the notification as held in the ledger. The agent then waits for
+/// the delegate's decision before it shows the notification. If the decision arrives late, or this process was killed, the agent
+/// shows the notification unchanged.
 final class ForegroundWatch: Sendable {
     static var shared: ForegroundWatch { AppRuntime.shared.part { ForegroundWatch() } }
 
-    /// The number of seconds before the fire date at which a notification is held.
+    /// The number of seconds before the fire date at which this process marks a notification as held.
     private static let lead = 1.0
     /// The minimum number of seconds between two reads while other processes write to the ledger.
     private static let shortestSleep = 0.5
-    /// The maximum number of seconds between two reads, because the clock may have been set.
+    /// The maximum number of seconds between two reads. Without a maximum, a notification could be missed if the user sets the
+    /// clock.
     private static let longestSleep = 60.0
-    /// The number of seconds before the first read. Most commands have ended by then.
+    /// The number of seconds before the first read. Most commands are shorter, so they need no read.
     private static let firstSleep = 1.0
 
     private let hasBegun = Mutex(false)
@@ -43,7 +44,7 @@ final class ForegroundWatch: Sendable {
         var timer: Task<Void, Never>?
         let retry = ReadRetry()
         for await _ in looks {
-            // If the process cannot watch the ledger for changes, only the timer starts the reads.
+            // If the process cannot receive change notifications, only the timer starts the reads.
             if token == nil { token = try? AppRuntime.shared.onCommit { due.yield() } }
             let pause = askAboutNext(center, retry) { due.yield() }
             timer?.cancel()
@@ -53,11 +54,11 @@ final class ForegroundWatch: Sendable {
     }
 
     /// - Parameter again: a closure that reads again. The closure is called if the ledger cannot be read.
-    /// - Returns: the number of seconds until the next read is useful.
+    /// - Returns: the number of seconds to wait before the next read.
     private static func askAboutNext(
         _ center: UNUserNotificationCenter, _ retry: ReadRetry, again: @escaping @Sendable () -> Void
     ) -> Double {
-        // Without a delegate, no read is needed now. The app may set a delegate later.
+        // Without a delegate the ledger is not read. The check is repeated later, because the app may set a delegate.
         guard center.delegate != nil else { return longestSleep }
         guard let coming = try? AppRuntime.shared.ledger().readAfterRing({ try $0.notificationsToCome() }) else {
             retry.failed(again: again)

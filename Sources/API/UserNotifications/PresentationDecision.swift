@@ -5,15 +5,16 @@ import Foundation
 import Synchronization
 
 /// The delegate's decision about the parts of a notification that are shown (banner, list, sound and badge). The delegate decides
-/// only about notifications that arrive while a user runs the app.
+/// only about notifications that are due while a user runs the app.
 ///
 /// The notification is stored before the delegate is called. If the delegate does not respond, the notification is shown
-/// unchanged. So the notification is not lost if the process ends before the response.
+/// unchanged. The notification is therefore not lost if the process ends before the delegate responds.
 struct PresentationDecision: Sendable {
     let center: UNUserNotificationCenter
     let request: UNNotificationRequest
 
-    /// Returns `nil` if the delegate does not have to decide now. ``ForegroundWatch`` handles notifications with a trigger.
+    /// Returns `nil` if the delegate does not have to decide now. If the notification has a trigger, ``ForegroundWatch`` calls
+    /// the delegate later.
     init?(adding request: UNNotificationRequest, _ center: UNUserNotificationCenter) {
         guard request.trigger == nil, LaunchContext.current == nil, center.delegate != nil else { return nil }
         self.init(request, center)
@@ -47,7 +48,7 @@ extension NoticePresentation {
     }
 }
 
-/// Accepts only the first response, because some delegates call the handler twice, or after the time limit.
+/// Passes on only the first decision, because some delegates call the handler twice, or after the time limit.
 private final class FirstDecision: Sendable {
     private let waiting: Mutex<CheckedContinuation<NoticePresentation, Never>?>
 

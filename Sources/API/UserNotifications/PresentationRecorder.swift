@@ -4,8 +4,8 @@ import BackgroundRuntime
 import Foundation
 import Synchronization
 
-/// Records the responses of delegates. Responses that arrive during a write share the next commit, so an app that adds a thousand
-/// notifications does not wait a thousand times for the disk.
+/// Writes the decisions of delegates to the ledger. All decisions that arrive during a write are written in the next commit, so
+/// an app that adds a thousand notifications does not wait a thousand times for the disk.
 final class PresentationRecorder: Sendable {
     static var shared: PresentationRecorder { AppRuntime.shared.part { PresentationRecorder() } }
 
@@ -23,7 +23,8 @@ final class PresentationRecorder: Sendable {
 
     private let state = Mutex(State())
 
-    /// Waits until the response is on the disk. If the write fails temporarily, waits until ``DurableWrites`` has queued a retry.
+    /// Writes a decision, and waits until it is on the disk. If the write fails temporarily, waits only until ``DurableWrites``
+    /// has queued a retry.
     func record(_ identifier: String, revision: Int, _ wish: NoticePresentation) async {
         await withCheckedContinuation { whoWaits in
             let begins = state.withLock { state in
@@ -48,7 +49,7 @@ final class PresentationRecorder: Sendable {
         }
     }
 
-    /// Returns the responses that wait for a write, or `nil` if no response waits.
+    /// Returns the decisions that wait to be written, or `nil` if no decision waits.
     private func next() -> [Decision]? {
         state.withLock { state in
             defer { state.decisions = [] }

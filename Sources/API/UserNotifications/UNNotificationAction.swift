@@ -55,7 +55,7 @@ open class UNNotificationAction: NSObject, NSCopying, @unchecked Sendable {  // 
     /// Returns the same object, because it is immutable.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
-    /// The button as the agent needs it: the identifier and the label.
+    /// The button in the form in which the ledger stores it: identifier and label.
     var button: NoticeAction { NoticeAction(key: identifier, label: title) }
 
     open override func isEqual(_ other: Any?) -> Bool {

@@ -45,7 +45,7 @@ open class UNNotificationSound: NSObject, @unchecked Sendable {  // Unchecked, b
         UNNotificationSound(named: name)
     }
 
-    /// The path of the sound's file, or `nil` if the name is not a file or the file does not exist.
+    /// The path of the sound's file, or `nil` if the sound has no file or the file does not exist.
     var file: String? {
         guard NotificationContent.isSoundFile(name) else { return nil }
         if name.hasPrefix("/") { return FileManager.default.fileExists(atPath: name) ? name : nil }

@@ -105,8 +105,9 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         }
     }
 
-    /// - Parameter asks: `true` if the notification waits for the delegate's response.
-    /// - Returns: the revision of the notification, or `nil` if the request has no effect because equal content was shown before.
+    /// - Parameter asks: `true` if the notification has to wait for the delegate's decision.
+    /// - Returns: the revision of the notification, or `nil` if the notification is not stored, because its content was already
+    ///   shown and the app wants each content only once.
     private func addNow(_ request: UNNotificationRequest, asks: Bool) throws -> Int? {
         let now = AppRuntime.shared.now
         let schedule = try Self.schedule(of: request.trigger, now: now)
@@ -129,7 +130,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     ) throws {
         try UnsavedWork.current.run {
             let files = try content.attachments.map { try $0.taken() }
-            // A copy that is not kept is deleted when `files` is released.
+            // If the ledger does not need a copy, the copy is deleted when `files` is released.
             let record = try content.record(files.map(\.attachment))
             do {
                 try AppRuntime.shared.commit(beforeStart: { isKept in if isKept { for file in files { file.copy.keep() } } }) {
@@ -238,8 +239,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     }
 
     private func removePending(_ identifiers: [String]?) {
-        // The removal also includes a notification that an agent has passed to a notification server and that counts as
-        // delivered. If this agent was killed, the notification waits again.
+        // An agent may have passed the notification to the notification server without recording that it was shown. If the agent
+        // was killed at this moment, the next agent would show the notification again. Such a notification is also removed.
         remove(identifiers, { $0.life.isUnreported || $0.schedule?.next != nil }) { try $0.cancelComing($1, now: $2) }
     }
 
@@ -253,7 +254,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         _ change: @escaping @Sendable (LedgerTransaction, [NotificationRecord], Date) throws -> Void
     ) {
         let wanted: @Sendable (LedgerTransaction) throws -> [NotificationRecord] = { transaction in
-            // The agent's own notifications, such as summaries, do not belong to the app.
+            // The app cannot remove notifications that the agent itself created, such as summaries.
             guard let identifiers else { return try transaction.notifications().filter { !$0.isAgents && isWanted($0) } }
             return try Set(identifiers).compactMap { try transaction.notification($0) }.filter(isWanted)
         }
@@ -297,8 +298,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     }
 
     private func categoriesNow() -> Set<UNNotificationCategory> {
-        // The read is retried for a long time, because many apps read all categories, add one category, and then set all
-        // categories again.
+        // The read is retried for a long time. Many apps read all categories, add one category, and set all categories again. If
+        // the read returned an empty set, the app would delete the other categories.
         let found = AppRuntime.shared.read("the categories of notifications", for: AppRuntime.listReadTimeout) {
             try $0.categoryDetails()
         }
@@ -339,8 +340,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     // MARK: Responses
 
-    /// Passes the responses to the delegate. Returns `nil` if no delegate is set, because a scene of the app may handle the
-    /// responses.
+    /// Passes the user's responses to the delegate. Returns `nil` if no delegate is set. In this case a scene of the app may
+    /// handle the responses.
     private func deliverResponses(notification identifier: String) async -> Bool? {
         let isTest = identifier == NotificationRecord.testIdentifier
         guard isTest || delegate != nil else { return nil }
@@ -350,8 +351,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
             }
             defer { LaunchContext.current?.acknowledgeAtEnd(acknowledge) }
             guard !isTest, let delegate else { continue }
-            // The row of the notification may have been deleted or replaced. The trigger is included only if the row still
-            // exists.
+            // The ledger may not contain the notification any more. In this case the response contains the notification without
+            // its trigger.
             let row = AppRuntime.shared.read("a notification", { try $0.notification(record.notification) }) ?? nil
             let trigger = row?.schedule.map { UNNotificationTrigger.make(from: $0.trigger) }
             let request = UNNotificationRequest(
@@ -366,8 +367,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
             LaunchContext.current?.stay { for await _ in returned {} }
             await withCheckedContinuation { continuation in
                 let once = Once { continuation.resume() }
-                // The delegate is called on the main thread, as on iOS, because delegates of apps are often isolated to the main
-                // actor.
+                // The delegate is called on the main thread, as on iOS, because the delegate's class is often isolated to the
+                // main actor.
                 let block = WorkContext().block {
                     HandledDelivery.$current.withValue(HandledDelivery(acknowledge)) {
                         receiver.userNotificationCenter(self, didReceive: response) { once.run() }

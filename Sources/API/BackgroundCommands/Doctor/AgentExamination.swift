@@ -63,7 +63,7 @@ struct AgentExamination: Examination {
                 "the agent cannot work now: \(trouble.reason). The agent tries again at \(Output.moment(trouble.nextTry))")
         }
         if let program = ThisProcess.executable(of: pid), program.isDeleted {
-            // In this fix, `kill` ends the agent, and the command `why` starts the next agent.
+            // `kill` ends the agent that runs the old program, and the command `why` starts a new agent.
             let fix = DoctorFinding.Fix("kill \(pid); sleep 1; \(app.command) why")
             return DoctorFinding(
                 check, .warning, "the agent runs a program that was replaced or removed: \(program.path)", fix: fix)
@@ -74,7 +74,7 @@ struct AgentExamination: Examination {
         return DoctorFinding(check, .ok, "The agent runs (process \(pid)).")
     }
 
-    /// Examines whether an agent that exited although work is unfinished will be started again.
+    /// Examines an agent that exited while work was waiting. Returns whether the user manager will start the agent again.
     private func away(_ absence: AgentAbsence, _ app: ExaminedApp, _ fix: DoctorFinding.Fix) -> DoctorFinding {
         let check = "agent"
         let units = UserUnits(directories: app.directories, environment: app.environment)
@@ -128,8 +128,8 @@ struct AgentExamination: Examination {
         return [DoctorFinding(check, .ok, record.executable)]
     }
 
-    /// Finds launches whose process is stopped by a signal. The agent can ask a stopped process to end, but the process cannot
-    /// react.
+    /// Finds launches whose process a signal has stopped (SIGSTOP). The agent cannot end such a launch in time, because a stopped
+    /// process does not react to the warning.
     private func stoppedLaunches(_ app: ExaminedApp) -> [DoctorFinding] {
         (app.books?.launches ?? []).compactMap { launch in
             // The fix sends a signal to this process number, so the number must still belong to the process of the launch.

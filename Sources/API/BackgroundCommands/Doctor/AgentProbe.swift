@@ -1,7 +1,7 @@
 import Foundation
 import ProcessSupport
 
-/// Runs the agent's program to examine this desktop. The app's program does not contain the necessary libraries.
+/// Runs the agent's program to examine this desktop, because the app's program does not contain the necessary libraries.
 struct AgentProbe {
     struct Trouble: Error { let words: String }
 
@@ -19,7 +19,7 @@ struct AgentProbe {
         } catch {
             return .failure(Trouble(words: error.description))
         }
-        // The decoder tries each line, because libraries may print messages to the same descriptor.
+        // The result is one line of JSON. Each line is tried, because libraries may print other lines to standard output.
         for line in end.output.split(separator: "\n") {
             if let report = try? JSONDecoder().decode(Report.self, from: Data(line.utf8)) { return .success(report) }
         }

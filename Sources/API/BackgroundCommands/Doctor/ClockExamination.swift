@@ -4,7 +4,8 @@ import Foundation
 /// Examines the clock and the time zone. A wrong clock can be detected only by a comparison with recorded times.
 struct ClockExamination: Examination {
     private let check = "clock"
-    /// The accepted difference in seconds between the times of files and the times of processes.
+    /// If the recorded time of the agent's last check is later than the current time by more than this number of seconds, the
+    /// clock is wrong.
     private let tolerance = 120.0
 
     func findings(_ app: ExaminedApp) -> [DoctorFinding] {

@@ -14,7 +14,7 @@ struct ConditionsExamination: Examination {
         case .success(let report):
             return [network(report.conditions), power(report.conditions), sleep(report)]
                 + WakeExamination.findings(app, report.machine)
-        // This finding has no fix, because the examination of notifications reports a fix for the same program.
+        // This finding has no fix. The same program also examines the notifications, and that finding describes what to do.
         case .failure(let trouble): return [DoctorFinding("network", .failed, "\(agent) does not work: \(trouble.words)")]
         }
     }

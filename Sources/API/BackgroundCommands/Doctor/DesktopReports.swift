@@ -4,7 +4,7 @@ import BackgroundScheduling
 import BackgroundTasks
 import Foundation
 
-/// The reports of the agent's program about this desktop. An examination requests each report only once.
+/// What the agent's program reports about this desktop. In one run of `doctor`, each report is requested only once.
 final class DesktopReports {
     private(set) var conditions: Result<ConditionsReport, AgentProbe.Trouble>?
     private(set) var server: Result<NotificationServerReport, CommandFailure>?
@@ -26,7 +26,7 @@ final class DesktopReports {
 }
 
 extension ExaminedApp {
-    /// The facts of the desktop as an app reads them. The current reports replace the values that an agent recorded earlier.
+    /// The facts about the desktop. Values of the current reports replace the values that an agent recorded earlier.
     var desktopFacts: DesktopFacts {
         var facts = DesktopFacts(directories, environment: environment, recorded: books?.recorded ?? DesktopFacts.Recorded())
         facts.installCommand = command + " install"
@@ -37,7 +37,8 @@ extension ExaminedApp {
         return facts
     }
 
-    /// `true` if the server advertises buttons, but a user did not find the button in the notification of `notify --test`.
+    /// Returns `true` if the notification server advertises buttons, but the user did not see the button in the notification of
+    /// `notify --test`.
     func hidesButtons(_ report: NotificationServerReport) -> Bool {
         report.capabilities.contains("actions") && books?.recorded.serversWithoutButtons.contains(report.label) == true
     }

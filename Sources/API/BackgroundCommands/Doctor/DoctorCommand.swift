@@ -52,7 +52,7 @@ public struct DoctorCommand: BackgroundCommand {
     public func perform() async throws {
         var (findings, guarantees) = Self.examine()
         var (done, looks): (Set<String>, Int) = ([], 0)
-        // After a fix, the examination is repeated, because another problem may become visible, for example in a file that could
+        // After a fix, the examination is repeated, because a fix can reveal another problem, for example in a file that could
         // not be read before.
         while fix, looks < Self.maximumExaminations, Self.help(findings, &done) {
             (findings, guarantees) = Self.examine()
@@ -95,7 +95,7 @@ public struct DoctorCommand: BackgroundCommand {
         return (findings, BackgroundGuarantees(app.desktopFacts))
     }
 
-    /// - Parameter isFixing: `true` if the safe fixes were run, so that only fixes that need a decision of the user are left.
+    /// - Parameter isFixing: `true` if the safe fixes were already run. The other fixes need a decision of the user.
     private static func show(_ finding: DoctorFinding, isFixing: Bool) {
         let mark =
             switch finding.status {

@@ -22,9 +22,9 @@ struct ExaminedApp {
         let launches: [LaunchRecord]
         let lastEnds: [LaunchRecord]
         let notices: [NotificationRecord]
-        /// The number of uploads and named downloads in each state.
+        /// The number of uploads, and of downloads with a name, in each state.
         let transfers: [TransferRecord.State: Int]
-        /// The number of unfinished transfers whose queued copy is not in the spool.
+        /// The number of unfinished uploads for which the spool does not contain the agent's copy of the file any more.
         let missingCopies: Int
         let hasWorkLeft: Bool
         let recorded: DesktopFacts.Recorded
@@ -73,8 +73,8 @@ struct ExaminedApp {
         }
     }
 
-    /// - Parameter verb: the name of the current command. The arguments before this name are also necessary before the names of
-    ///   other commands.
+    /// - Parameter verb: the name of the current command. The arguments that the user typed before this name must also precede
+    ///   the names of other commands in the fixes.
     static func current(verb: String) -> ExaminedApp {
         let runtime = AppRuntime.shared
         return ExaminedApp(

@@ -44,8 +44,8 @@ struct FoldersExamination: Examination {
 
     /// Examines a folder in which the app's folders will be created.
     ///
-    /// - Parameter home: the home folder. If this user owns the home folder, the fix makes this user the owner of a folder in the
-    ///   home folder. The command `sudo -E` can create such folders with the owner root.
+    /// - Parameter home: the home folder. If this user owns the home folder, but another user owns a folder in it, the fix makes
+    ///   this user the owner of that folder. For example, the command `sudo -E` can create folders whose owner is root.
     private func place(_ path: String, home: String?) -> DoctorFinding? {
         guard let information = status(path), information.st_mode & S_IFMT == S_IFDIR else {
             return inTheWay(path, "is not a folder")
@@ -92,7 +92,7 @@ struct FoldersExamination: Examination {
     }
 
     private func room(_ directories: AppDirectories) -> DoctorFinding {
-        // The nearest existing folder is examined, because the app may not have created its folder yet.
+        // If the app has not created its folder yet, the nearest existing parent folder is examined.
         var place = directories.state
         while place.path != "/", access(place.path, F_OK) != 0 { place.deleteLastPathComponent() }
         var disk = statvfs()

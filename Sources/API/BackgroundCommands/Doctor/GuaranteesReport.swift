@@ -27,7 +27,7 @@ package struct GuaranteesReport: Encodable {
         }
     }
 
-    /// The lines for a terminal. A missing capability is not an error, so the report highlights no line.
+    /// The lines for a terminal. A desktop without a capability is not an error, so no line is highlighted.
     var lines: [String] {
         [Self.heading + ":"]
             + rows.flatMap { row in
@@ -86,8 +86,8 @@ package struct GuaranteesReport: Encodable {
 /// A row of the output of `doctor --json`: a finding, or the capabilities of this desktop.
 enum DoctorRow: Encodable {
     case finding(DoctorFinding)
-    /// The capabilities of this desktop. The row has the same fields as the other rows, because scripts read all rows, and the
-    /// additional field `guarantees`. The status is always "ok", because a missing capability is not an error.
+    /// The capabilities of this desktop. The row has all fields of the other rows, because scripts read every row, and also the
+    /// field `guarantees`. The status is always "ok", because a desktop without a capability is not an error.
     case guarantees(BackgroundGuarantees)
 
     private enum CodingKeys: CodingKey { case guarantees }

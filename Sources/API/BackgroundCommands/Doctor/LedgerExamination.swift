@@ -9,7 +9,7 @@ struct LedgerExamination: Examination {
     func findings(_ app: ExaminedApp) -> [DoctorFinding] {
         let path = app.directories.ledger.path
         let isBusy = if case .failure(.busy) = app.ledger { true } else { false }
-        // A process that was stopped during a write blocks all other writers, but does not block readers.
+        // If a signal stops a process during a write, no other process can write, but all processes can still read.
         if let holder = LockHolder.find(database: path), holder.isStopped || isBusy {
             let fix = holder.isStopped ? DoctorFinding.Fix("kill -CONT \(holder.pid)") : nil
             return [DoctorFinding(check, .failed, "\(path) is locked by \(holder)", fix: fix)]
@@ -27,8 +27,8 @@ struct LedgerExamination: Examination {
         }
     }
 
-    /// Returns a command that renames a damaged ledger and the files next to it. After the command, queued work is lost, so the
-    /// fix is not safe and the user has to decide.
+    /// Returns a fix that renames a damaged ledger and the files that belong to it. The queued work is then lost. For this reason
+    /// the fix is not marked as safe, and the user has to decide.
     private func fix(_ error: StoreError, _ path: String) -> DoctorFinding.Fix? {
         guard case .notADatabase = error else { return nil }
         let aside = ["", "-wal", "-shm"].map { ending -> String in

@@ -1,7 +1,8 @@
 import BackgroundNotices
 import Foundation
 
-/// The measured behavior of real notification servers. The command `make notification-servers` records the measurements.
+/// The results of tests with real notification servers. The command `make notification-servers` runs the tests and records the
+/// results.
 struct MeasuredServers: Decodable {
     struct Server: Decodable {
         let server: String
@@ -13,13 +14,13 @@ struct MeasuredServers: Decodable {
     let measured: String
     let servers: [Server]
 
-    /// The measurements that are compiled into the program.
+    /// The results that are compiled into the program.
     static let all = try? JSONDecoder().decode(MeasuredServers.self, from: Data(PackageResources.measured_servers_json))
 
-    /// Returns one sentence about a server, or `nil` if the server was not measured.
+    /// Returns the text about a server, or `nil` if no test was made with this server.
     func words(of report: NotificationServerReport) -> String? {
         let named = servers.filter { $0.server == report.name }
-        // The version is also compared, because two desktops have a server with the name "Notification Daemon".
+        // Servers of two desktops have the name "Notification Daemon", so a server with an equal version is preferred.
         guard let server = named.first(where: { $0.version == report.version }) ?? named.first else { return nil }
         let missing = server.features.filter { $0.value.hasPrefix("no: ") }.sorted { $0.key < $1.key }
         let count = server.features.count

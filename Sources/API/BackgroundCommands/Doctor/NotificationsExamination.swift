@@ -25,8 +25,8 @@ struct NotificationsExamination: Examination {
     static func query(_ agent: String, _ app: ExaminedApp) throws(CommandFailure) -> NotificationServerReport {
         let session = app.books?.session?.variables ?? [:]
         let arguments = ["--examine-notifications"] + [session["DBUS_SESSION_BUS_ADDRESS"]].compactMap { $0 }
-        // The program gets the environment that an agent would have. If this terminal does not set a variable, the value that the
-        // user's earlier commands recorded is used.
+        // The program gets the environment that an agent would have: the variables of this terminal, and, for variables that this
+        // terminal does not set, the values that the ledger contains from earlier commands.
         let answer: Result<NotificationServerReport, AgentProbe.Trouble> =
             AgentProbe(agent: agent, environment: session.merging(app.environment) { $1 }).query(arguments)
         switch answer {
@@ -67,7 +67,7 @@ struct NotificationsExamination: Examination {
         }
     }
 
-    /// Returns a command that starts a notification server. The server works on any desktop.
+    /// Returns a fix that starts or installs a notification server. The chosen server works on any desktop.
     private func start(_ app: ExaminedApp) -> DoctorFinding.Fix? {
         let servers = app.environment["WAYLAND_DISPLAY"] == nil ? ["dunst"] : ["mako", "dunst", "swaync"]
         if let server = servers.first(where: { CompanionProgram.findInPath($0) != nil }) {

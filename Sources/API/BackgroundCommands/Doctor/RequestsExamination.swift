@@ -5,7 +5,8 @@ import Foundation
 /// Examines the pending requests, and the results of their last launches.
 struct RequestsExamination: Examination {
     private let check = "requests"
-    /// The number of launches without a result after which a request counts as failing.
+    /// If this number of consecutive launches for a request ended without a result, the examination reports the request as
+    /// failing.
     private let patience = 3
 
     func findings(_ app: ExaminedApp) -> [DoctorFinding] {

@@ -2,7 +2,7 @@ import ArgumentParser
 import BackgroundLedger
 import Foundation
 
-/// Examines transfers that continue only after a command of the user.
+/// Finds transfers that do not continue before the user runs a command.
 struct TransfersExamination: Examination {
     private let check = "transfers"
 
@@ -22,7 +22,8 @@ struct TransfersExamination: Examination {
         return rows.isEmpty ? [DoctorFinding(check, .ok, "Nothing needs your attention.")] : rows
     }
 
-    /// Returns a message with the number of missing copies and a solution.
+    /// Returns a message about uploads for which the spool does not contain the agent's copy of the file any more. The message
+    /// also contains a solution.
     static func sentence(missingCopies count: Int, in spool: URL) -> String {
         let copies = count == 1 ? "1 queued copy is" : "\(count) queued copies are"
         return "\(copies) missing from \(spool.path). Put the folder with the copies back, or upload the files again."

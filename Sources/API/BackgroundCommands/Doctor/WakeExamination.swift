@@ -5,11 +5,11 @@ import Foundation
 import ProcessSupport
 import UserUnits
 
-/// Examines whether the machine can be woken for requests with `wakesSystem`. If no request needs this, the examination reports
-/// only a unit that cannot start.
+/// Examines whether the machine can be woken for requests with `wakesSystem`. If no pending request has `wakesSystem`, the only
+/// possible finding is that the agent's unit cannot start.
 struct WakeExamination {
     private static let check = "wake"
-    /// The exit status of a service whose capabilities could not be applied.
+    /// The exit status that systemd reports if it could not give a service the requested capabilities.
     private static let failedCapabilities = "218"
     /// The first version of systemd whose user manager has the capability to set a wake alarm.
     private static let firstVersion = 254
@@ -22,7 +22,7 @@ struct WakeExamination {
     static func findings(_ app: ExaminedApp, _ machine: MachineState?) -> [DoctorFinding] {
         let examination = WakeExamination(
             units: UserUnits(directories: app.directories, environment: app.environment), environment: app.environment)
-        // If the service cannot start, the examination reports only this problem, because everything else depends on the service.
+        // If the agent's service cannot start, only this problem is reported, because everything else depends on the service.
         if let vain = examination.vain { return [vain] }
         guard let books = app.books else { return [] }
         let asking = books.requests.filter(\.wakesSystem).map(\.identifier)
@@ -57,7 +57,8 @@ struct WakeExamination {
 
     // MARK: The unit
 
-    /// The finding for a unit that cannot start, because the user manager does not have the requested capability any more.
+    /// The finding that the agent's unit cannot start, because it requests a capability that the user manager does not have any
+    /// more. `nil` if the unit does not have this problem.
     private var vain: DoctorFinding? {
         guard access(units.wakeDropIn.path, F_OK) == 0, units.hasManager,
             units.property("ExecMainStatus", of: .service) == Self.failedCapabilities
@@ -70,8 +71,8 @@ struct WakeExamination {
                 "rm \(path) && systemctl --user daemon-reload && systemctl --user restart \(units.name(.service))", isSafe: true))
     }
 
-    /// A fix that adds the drop-in file. The fix tests the capability first, because a service that requests an unavailable
-    /// capability does not start.
+    /// A fix that adds a drop-in file to the agent's unit. The drop-in file requests the capability. The fix first tests whether
+    /// the capability is available, because otherwise the service would not start any more.
     private var fix: DoctorFinding.Fix? {
         guard units.hasManager, units.isInstalled(.service), access(units.wakeDropIn.path, F_OK) != 0 else { return nil }
         let setting = "AmbientCapabilities=CAP_WAKE_ALARM"

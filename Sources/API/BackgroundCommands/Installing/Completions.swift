@@ -17,8 +17,8 @@ struct Completions {
         ]
     }
 
-    /// Returns the completion script for the name of the installed command. The library generates the script for the name of the
-    /// root command, so the name is replaced. The shell functions in the script keep the old name.
+    /// Returns the completion script for the name of the installed command. The library ArgumentParser generates a script for the
+    /// name of the root command. The method replaces this name, except in the names of the shell functions in the script.
     private func script(_ shell: CompletionShell) -> String {
         let (text, name) = (offerCommandsAfterHelp(root.completionScript(for: shell), shell), root._commandName)
         guard name != command else { return text }
@@ -27,7 +27,7 @@ struct Completions {
             case .bash where line.hasPrefix("complete "): Self.ending(line, name, command)
             case .zsh where line.hasPrefix("#compdef "): "#compdef \(command)"
             case .fish:
-                // The name is replaced if it is a separate word, or is at the beginning of a path of commands.
+                // The name is replaced where it is a separate word, and where it begins a list of command names.
                 line.replacingOccurrences(of: "'\(name)'", with: "'\(command)'")
                     .replacingOccurrences(of: " \"\(name)\"", with: " \"\(command)\"")
                     .replacingOccurrences(of: " \"\(name) ", with: " \"\(command) ")

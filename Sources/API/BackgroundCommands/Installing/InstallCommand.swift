@@ -37,8 +37,8 @@ public struct InstallCommand: BackgroundCommand {
         }
     }
 
-    /// Writes the login entry if it is missing, is not enabled, or starts another program. With the login entry, remaining work
-    /// continues after the next login.
+    /// Writes the login entry if no entry exists, or if the entry is not enabled or starts another program. With the login entry,
+    /// unfinished work continues after the next login.
     private func installLoginEntry() throws {
         let (runtime, environment) = (AppRuntime.shared, ThisProcess.environment)
         let entry = AutostartEntry(directories: runtime.directories, environment: environment)

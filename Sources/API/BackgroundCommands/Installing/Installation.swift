@@ -3,8 +3,8 @@ import Foundation
 import ProcessSupport
 import Spool
 
-/// The files of one installation, in one folder. A list records the written files and their digests. With this list, `uninstall`
-/// can remove files of earlier versions and keep files that a user changed.
+/// The files that `install` writes into one folder. Another file lists the written files and their digests. With this list,
+/// `uninstall` removes files of earlier versions, but keeps files that a user changed.
 struct Installation {
     /// The folder of the installation: `~/.local/share`, or a folder for a package.
     let folder: URL
@@ -35,7 +35,7 @@ struct Installation {
         }
     }
 
-    /// `true` if the list of written files exists.
+    /// `true` if the file ``list`` exists.
     var isThere: Bool { list.map { FileManager.default.fileExists(atPath: $0.path) } ?? false }
 
     private func digest(_ path: String) -> String? { (try? Data(contentsOf: url(path))).map { FileDigest.sha256(of: $0) } }
@@ -58,8 +58,8 @@ struct Installation {
         return steps
     }
 
-    /// Carries out the steps. Each file is written in one step. The list is written before the files, so that the list contains
-    /// every file even if the process is killed.
+    /// Carries out the steps. Each file is replaced atomically. The list is written before the files, so that it contains every
+    /// file even if the process is killed.
     func carryOut(_ steps: [Step], _ files: [InstalledFile]) throws {
         let contents = Dictionary(files.map { ($0.path, $0.content) }) { $1 }
         var after = try written()

@@ -4,7 +4,7 @@ import Foundation
 /// Generates one manual page for the tool, and one manual page for each command. The text of the pages is the help of the
 /// commands, so that pages and help never differ.
 struct ManualPages {
-    /// The part of the output of `--experimental-dump-help` (an option of the command-line library) that the pages need.
+    /// The values that the pages need from the output of `--experimental-dump-help`, an option of the library ArgumentParser.
     private struct Tool: Decodable { let command: Command }
 
     private struct Command: Decodable {
@@ -45,7 +45,7 @@ struct ManualPages {
             return (isOptional ? "[\(name)]" : name) + (isRepeating ? " ..." : "")
         }
 
-        /// The names of the argument. The names are the first line of the argument's paragraph.
+        /// The names of the argument, as the first line of the paragraph about this argument.
         var head: String {
             if isPositional { return value }
             return (names ?? []).map { kind == "flag" ? $0.text : "\($0.text) \(value)" }.joined(separator: ", ")
