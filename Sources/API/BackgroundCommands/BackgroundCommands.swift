@@ -50,8 +50,8 @@ public struct BackgroundCommands: AsyncParsableCommand {
 
     static var program: String { AppRuntime.programName }
 
-    /// The words that a user types before a command, for the examples in the help. If the app adds all commands as a group, the
-    /// words include `background`.
+    /// The words that a user types before the name of a command, for the examples in the help. If the app adds all commands as a
+    /// group, the words include `background`.
     static var typed: String {
         let group = configuration.commandName ?? ""
         return ThisProcess.arguments.dropFirst().prefix(2).contains(group) ? "\(program) \(group)" : program

@@ -8,7 +8,7 @@ package enum CommandRunner {
     /// Parses and runs a command.
     ///
     /// - Parameters:
-    ///   - program: The words that a user types before a command. If `nil`, the root command's name is used.
+    ///   - program: The words that a user types before the name of a command. If `nil`, the root command's name is used.
     ///   - before: A closure that is called after the arguments were parsed and before the command runs.
     ///   - after: A closure that is called when the command has ended, with or without an error.
     ///   - explain: A closure that converts an error to the message and the exit code for the user.

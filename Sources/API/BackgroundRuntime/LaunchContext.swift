@@ -101,8 +101,8 @@ package final class LaunchContext: Sendable {
     /// On a test host, `true` if the process was killed. Later work of the launch has no effect.
     package var isDead: Bool { dead.withLock { $0 } }
 
-    /// On a test host, registers an action that is called when the process is killed. The action ends the waits for the work of
-    /// this process.
+    /// On a test host, registers an action that is called when the process is killed. The action must end all code that waits for
+    /// work of this process.
     package func onTermination(_ action: @escaping @Sendable () -> Void) { terminationActions.withLock { $0.append(action) } }
 
     /// On a test host, simulates a SIGKILL of the process.

@@ -25,7 +25,7 @@ package final class OutstandingCalls: Sendable {
         }
     }
 
-    /// Begins a call. ``leave()`` ends the call.
+    /// Counts a call until ``leave()`` is called.
     package func enter() {
         count.withLock { $0 += 1 }
         group.enter()

@@ -24,7 +24,7 @@ package final class WorkCounter: Sendable {
         return try body()
     }
 
-    /// Begins work. ``leave()`` ends the work.
+    /// Counts work as running until ``leave()`` is called.
     package func enter() {
         state.withLock { state in
             state.begun += 1

@@ -10,10 +10,10 @@ import Foundation
 public struct BackgroundTask<Request: Sendable, Response: Sendable>: Sendable {
     let kind: LaunchKind
     let matches: @Sendable (String) -> Bool
-    /// Returns the values of a launch. The action is called once with each value.
+    /// A closure that returns the values that a launch contains. The action is called once for each value.
     let requests: @Sendable (TaskHandlers.Payload) -> [Request]
-    /// Returns a closure that records in the ledger that the action received a value. Returns `nil` if this record is not
-    /// necessary, because the result of the launch is sufficient.
+    /// A closure that receives a value and returns a second closure. The second closure records in the ledger that the action
+    /// received the value. `nil` instead of the second closure if the result of the launch is a sufficient record.
     var acknowledgement: @Sendable (Request) -> (@Sendable (LedgerTransaction) throws -> Void)? = { _ in nil }
 
     /// Calls the action of the scene with each value of the launch.
@@ -92,7 +92,7 @@ public struct BackgroundNotificationResponse: Sendable, Hashable {
     public let identifier: String
     /// The identifier of the button, or `UNNotificationDefaultActionIdentifier` for the notification itself.
     public let actionIdentifier: String
-    /// The identifier of the record in the ledger.
+    /// The identifier of the response's record in the ledger.
     let record: Int64
 
     static func undelivered(of notification: String) -> [Self] {

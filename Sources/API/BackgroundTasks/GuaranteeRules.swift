@@ -36,7 +36,7 @@ extension DesktopFacts {
         case .none(workIsLeft: true):
             return .none(why: "No login starts the agent, so work continues with the app's next command.", help: installCommand)
         case .userUnit(let standing): return starter(standing) ?? (hasUserManager ? .userManager : .login)
-        // With an XDG autostart entry, only a login starts the agent. No systemd unit starts the agent again after a kill.
+        // An XDG autostart entry starts the agent at the next login. No systemd unit starts the agent again after a kill.
         case .xdgAutostart(let standing): return starter(standing) ?? .login
         }
     }

@@ -22,9 +22,9 @@ struct ExaminedApp {
         let launches: [LaunchRecord]
         let lastEnds: [LaunchRecord]
         let notices: [NotificationRecord]
-        /// The number of uploads, and of downloads with a name, in each state.
+        /// The number of transfers in each state. Only uploads and downloads with a destination are included.
         let transfers: [TransferRecord.State: Int]
-        /// The number of unfinished uploads for which the spool does not contain the agent's copy of the file any more.
+        /// The number of unfinished transfers for which the spool does not contain the agent's copy of the data to send any more.
         let missingCopies: Int
         let hasWorkLeft: Bool
         let recorded: DesktopFacts.Recorded
@@ -56,7 +56,7 @@ struct ExaminedApp {
     let directories: AppDirectories
     let environment: [String: String]
     let now: Date
-    /// The words that a user types before a command.
+    /// The words that a user types before the name of a command.
     let command: String
     let ledger: Result<Ledger.Inspection<Books>, StoreError>
     let desktop = DesktopReports()
@@ -83,8 +83,8 @@ struct ExaminedApp {
             ledger: Result { () throws(StoreError) in try Ledger.inspect(runtime.directories) { try Books($0) } })
     }
 
-    /// Returns the words that a user types before a command. The first word is the program's name if `PATH` contains the program,
-    /// otherwise the program's path. The arguments before the current command follow.
+    /// Returns the words that a user types before the name of a command. The first word is the program's name if `PATH` contains
+    /// the program, otherwise the program's path. The arguments before the current command follow.
     private static func command(before verb: String) -> String {
         let path = AppManifest.executableURL.path
         let name = AppManifest.executableURL.lastPathComponent

@@ -6,7 +6,7 @@ import ProcessSupport
 import Synchronization
 import TransferMachines
 
-// The operations on a resumed task: suspend, change and cancel.
+// Suspends, changes and cancels resumed tasks.
 extension BackgroundSession {
     func suspend(_ task: URLSessionTask) {
         guard let row = task.row(orNoting: { $0.entry.updateBeginning { $0.isHeld = true } }) else { return }

@@ -6,7 +6,7 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-// The conversion of tasks into rows of the ledger. The row is on the disk before any byte is transferred.
+// Stores tasks as rows of the ledger. The row of a task is on the disk before any byte is transferred.
 extension BackgroundSession {
     /// The steps that write a task to the ledger.
     struct Submission {

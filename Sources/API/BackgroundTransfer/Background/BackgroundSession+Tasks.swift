@@ -6,7 +6,7 @@ import ProcessSupport
 import Synchronization
 import TransferMachines
 
-// The tasks of a session from the app's view: identifiers, list and states.
+// Provides what an app reads about the tasks of a session: identifiers, the list of tasks, and states.
 extension BackgroundSession {
     func nextTaskIdentifier() -> Int {
         let beginnings = UnsavedWork.current
@@ -53,7 +53,7 @@ extension BackgroundSession {
     // MARK: The list
 
     /// Returns all tasks. An ended task is included until the last delegate method for the task has returned. If the list did not
-    /// contain a task, the app would begin the same task again.
+    /// contain a task that has not been reported completely, the app would begin this task again.
     func allTasks() -> [URLSessionTask] {
         let calls = OutstandingCalls.shared
         calls.enter()

@@ -3,7 +3,7 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-// The decisions that the delegate makes during a task: redirects and credentials.
+// Asks the delegate for decisions during a task: about redirects and credentials.
 extension OrdinaryRun {
     // MARK: Redirects
 
@@ -161,7 +161,7 @@ private final class ChallengeSender: NSObject, URLAuthenticationChallengeSender 
     func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
 }
 
-/// A flag that accepts only the delegate's first decision about one question.
+/// A flag that shows whether a decision of the delegate is the first decision about one question.
 final class FirstDecision: Sendable {
     private let isAnswered = Mutex(false)
 

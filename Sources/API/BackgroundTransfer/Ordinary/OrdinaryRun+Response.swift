@@ -230,7 +230,7 @@ extension OrdinaryRun: BodySink {
         if isCancelled { return finish(URLError(.cancelled)) }
         if isHeld || shouldContinue {
             state.withLock { state in
-                // The next attempt requests only the bytes after the partial file.
+                // The next attempt requests only the bytes that the partial file does not contain.
                 guard let order = state.order, state.file != nil else { return }
                 state.machine = machine(order, state.heldPart)
             }
