@@ -6,7 +6,7 @@ import BackgroundLedger
 /// After a crash, the handler therefore does not run again, and the app does not begin the transfer twice. If the transfer is an
 /// upload with a submission key, the event is not recorded. After a crash, the handler then runs again, joins the uploads that it
 /// already began, and begins the others. If code outside the handler begins a transfer at the same time, the event is also not
-/// recorded, because the handler may still have to begin other transfers.
+/// recorded. The handler may still have to begin other transfers.
 package struct HandledDelivery: Sendable {
     /// The event that the running handler received. Swift tasks that the handler creates inherit this value. The value is a
     /// struct and not a closure, because a program that Swift 6.3.1 compiles with optimization crashes if a task-local value is a

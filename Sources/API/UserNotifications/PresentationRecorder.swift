@@ -4,8 +4,8 @@ import BackgroundRuntime
 import Foundation
 import Synchronization
 
-/// Writes the decisions of delegates to the ledger. All decisions that arrive during a write are written in the next commit, so
-/// an app that adds a thousand notifications does not wait a thousand times for the disk.
+/// Writes the decisions of delegates to the ledger. All decisions that arrive during a write are written together in the next
+/// commit. An app that adds a thousand notifications therefore does not wait a thousand times for the disk.
 final class PresentationRecorder: Sendable {
     static var shared: PresentationRecorder { AppRuntime.shared.part { PresentationRecorder() } }
 

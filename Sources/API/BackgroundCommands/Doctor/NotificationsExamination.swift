@@ -25,8 +25,8 @@ struct NotificationsExamination: Examination {
     static func query(_ agent: String, _ app: ExaminedApp) throws(CommandFailure) -> NotificationServerReport {
         let session = app.books?.session?.variables ?? [:]
         let arguments = ["--examine-notifications"] + [session["DBUS_SESSION_BUS_ADDRESS"]].compactMap { $0 }
-        // The program gets the environment that an agent would have: the variables of this terminal, and, for variables that this
-        // terminal does not set, the values that the ledger contains from earlier commands.
+        // The program gets the environment that an agent would have. Variables of this terminal are used first. For other
+        // variables, the ledger contains the values that earlier commands recorded.
         let answer: Result<NotificationServerReport, AgentProbe.Trouble> =
             AgentProbe(agent: agent, environment: session.merging(app.environment) { $1 }).query(arguments)
         switch answer {

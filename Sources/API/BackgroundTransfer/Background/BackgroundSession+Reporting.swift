@@ -74,8 +74,8 @@ extension BackgroundSession {
         DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [self] in readChangesNow(session, calls) }
     }
 
-    /// If this session waits for more transfers than this number, and one read finds fewer ended transfers than this number, the
-    /// session pauses before the next read.
+    /// If more transfers than this number are awaited, and one read found fewer ended transfers, the session pauses before the
+    /// next read.
     private static let fewEnds = 32
     /// The number of seconds of this pause. One read after the pause finds all transfers that ended during the pause.
     private static let gatheringTime = 0.08

@@ -38,7 +38,7 @@ struct TransferResult {
         body(handed.url)
     }
 
-    /// Returns the error for a complete download whose file does not exist any more, because the file was moved or the ledger was
+    /// Returns the error for a complete download whose file does not exist any more. The file was moved, or the ledger was
     /// restored from a backup.
     private static func gone(_ transfer: TransferRecord, _ place: URL?) -> URLError {
         var info: [String: Any] = [
