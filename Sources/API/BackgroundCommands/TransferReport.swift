@@ -28,7 +28,7 @@ package struct TransferReport: Encodable {
     package let note: OrNull<String>
     package let receipt: OrNull<Receipt>
 
-    /// What is known about the uploaded file on the server: its address, and the proof that the server has the file. The kinds of
+    /// The address of the uploaded file on the server, and the kind of proof that the server has the complete file. The kinds of
     /// proof are `answer` (the server confirmed the upload), `length` (the sizes are equal), `content` (some blocks are equal)
     /// and `digest` (the digests are equal).
     package struct Receipt: Encodable {

@@ -183,7 +183,7 @@ package struct AgentStarter: Sendable {
         }
     }
 
-    /// Where the user finds the agent's log messages: the path of the log file, or a command that shows the messages.
+    /// The path of the file with the agent's log messages, or a command that shows these messages.
     package var logPlace: String {
         let entry = AutostartEntry(directories: directories, environment: environment)
         guard entry.isUserUnitInstalled else { return directories.agentLog.path }

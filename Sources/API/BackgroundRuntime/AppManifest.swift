@@ -83,8 +83,8 @@ package struct AppManifest: Sendable, Equatable {
     /// Returns whether the manifest permits requests with this identifier.
     package func permits(_ identifier: String) -> Bool { !Self.isWildcard(identifier) && permitsHandler(of: identifier) }
 
-    /// Returns whether the manifest permits a handler of this identifier. The identifier of a handler may be a wildcard. It is
-    /// permitted if ``permittedIdentifiers`` contains an equal wildcard, or another wildcard that matches it.
+    /// Returns whether the manifest permits a handler of this identifier. The identifier of a handler may be a wildcard. A
+    /// wildcard is permitted if ``permittedIdentifiers`` contains an equal wildcard, or another wildcard that matches it.
     package func permitsHandler(of identifier: String) -> Bool {
         // An identifier with control characters is refused, because the output of commands contains identifiers, and a control
         // character would break the line.

@@ -167,8 +167,8 @@ extension AppRuntime {
             }
             throw CancellationError()
         } onCancel: {
-            // The cancelled task continues later, on its own thread. It is marked as running now, so that virtual time does not
-            // pass before.
+            // The cancelled task continues later, on its own thread. The wait is marked as running now, so that virtual time does
+            // not pass before that.
             waits.wake(wait)
             testHost.waitsChanged()
         }

@@ -319,7 +319,7 @@ package final class AppRuntime: Sendable {
     ) throws(StoreError) -> Value {
         try UnsavedWork.current.run { () throws(StoreError) -> Value in
             // Writes that failed earlier are retried first, to keep the order. For example, a cancellation that is written late
-            // must not remove a request that the app submitted after it.
+            // must not remove a request that the app submitted after the cancellation.
             if let error = DurableWrites.shared.flush() { throw error }
             let value = try write(usesReserve: usesReserve, body)
             beforeStart(value)

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Prevents a process from exiting while it passes an event to the app's code (a delivery). If the ledger does not record a
-/// delivery as acknowledged, the next process delivers the event again.
+/// Prevents a process from exiting during a delivery, which means while the process passes an event to the app's code. If the
+/// ledger does not record a delivery as acknowledged, the next process delivers the event again.
 ///
 /// The code that makes a delivery enters the gate, calls the app, records the acknowledgement in the ledger, and leaves the gate.
 /// After the gate is closed, ``enter()`` returns `false`. The next process then makes the remaining deliveries.

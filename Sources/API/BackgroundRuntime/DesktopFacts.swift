@@ -48,8 +48,8 @@ package struct DesktopFacts: Sendable, Equatable {
     package var lingers: Bool
     package var entry: Entry
     package var waking: Waking
-    /// Which facts about network and power the services of the desktop report, or `nil` if no agent has examined these services
-    /// yet.
+    /// Shows which facts about network and power the services of the desktop report. `nil` if no agent has examined these
+    /// services.
     package var knowledge: DesktopConditions.Knowledge?
     package var buttons: Buttons
     /// The command that repairs the login entry, or `nil` if the command is not known.

@@ -4,7 +4,7 @@ import BackgroundScheduling
 import BackgroundTasks
 import Foundation
 
-/// What the agent's program reports about this desktop. In one run of `doctor`, each report is requested only once.
+/// Stores the reports of the agent's program about this desktop, so that one run of `doctor` requests each report only once.
 final class DesktopReports {
     private(set) var conditions: Result<ConditionsReport, AgentProbe.Trouble>?
     private(set) var server: Result<NotificationServerReport, CommandFailure>?

@@ -39,7 +39,7 @@ struct ManualPages {
         var isPositional: Bool { kind == "positional" }
         private var value: String { (valueName ?? "value").uppercased() }
 
-        /// The argument as a synopsis shows it.
+        /// The text for the argument in a synopsis.
         var usage: String {
             let name = isPositional ? value : names?.last.map { kind == "flag" ? $0.text : "\($0.text) \(value)" } ?? ""
             return (isOptional ? "[\(name)]" : name) + (isRepeating ? " ..." : "")
