@@ -1,16 +1,16 @@
 import Foundation
 
 /// Decides which notifications are shown individually and which are combined in a summary, so that the user does not see too many
-/// at once.
+/// notifications at the same time.
 ///
 /// A token bucket limits how many notifications are shown individually. The type is pure: it receives the list of waiting
 /// notifications and returns a decision.
 package struct NoticeFlow: Equatable, Sendable {
-    /// The maximum number of notifications that are shown directly one after the other.
+    /// The maximum number of notifications that are shown individually without a pause between them.
     package static let capacity = 5
-    /// The number of seconds after which one more notification can be shown.
+    /// The number of seconds after which one more notification can be shown individually.
     package static let refill: Double = 15
-    /// The maximum number of threads that have a summary each. Notifications of all other threads share one summary.
+    /// The maximum number of threads that have a separate summary. Notifications of all other threads share one summary.
     private static let longestList = 3
 
     /// A notification that waits to be shown for the first time.
@@ -33,7 +33,7 @@ package struct NoticeFlow: Equatable, Sendable {
         /// The notifications of one thread, if too many notifications of this thread arrived to show each notification
         /// individually.
         case thread(String)
-        /// The remaining notifications of all threads.
+        /// All notifications that are in no other group.
         case many
     }
 
@@ -73,7 +73,8 @@ package struct NoticeFlow: Equatable, Sendable {
         return decision
     }
 
-    /// Returns a token for a notification that the decision allowed but that was not shown.
+    /// Puts the token of a notification back into the bucket, because the notification was not shown although the decision
+    /// allowed it.
     package mutating func revert() { tokens = min(tokens + 1, Double(Self.capacity)) }
 
     private mutating func refill(_ awake: Double) {
@@ -81,8 +82,8 @@ package struct NoticeFlow: Equatable, Sendable {
         countedAt = awake
     }
 
-    /// Combines the remaining notifications in summaries. A single remaining notification waits for a token, because a summary of
-    /// one notification shows less than the notification.
+    /// Combines in summaries the notifications for which no token was left. If only one such notification exists, it waits for a
+    /// token, because a summary of one notification shows less than the notification itself.
     private func gatherRest(_ rest: [Waiting], _ gathering: Set<Group>, _ decision: inout Decision) {
         let threads = Dictionary(grouping: rest.filter { !$0.thread.isEmpty }, by: \.thread)
         let many = threads.filter { $0.value.count > 1 || gathering.contains(.thread($0.key)) }

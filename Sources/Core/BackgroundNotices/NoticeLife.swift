@@ -43,7 +43,7 @@ package struct NoticeLife: Equatable, Sendable {
         /// that the mode has hidden.
         case doNotDisturbEnded
         /// The notification could not be shown. `isAnswerOpen` is `true` if the server received the notification but did not
-        /// respond, because the server may still show it.
+        /// respond. The server may then still show the notification.
         case failed(why: String, isAnswerOpen: Bool)
         /// The server lost this notification, but responds to other calls.
         case answerLost
@@ -63,13 +63,13 @@ package struct NoticeLife: Equatable, Sendable {
         /// The user pressed the notification, or one of its buttons. The notification is then removed from the screen. The agent
         /// also removes it from servers that keep pressed notifications.
         case pressed(serverID: UInt32, now: Date)
-        /// No process receives the button presses of the notification any more. The notification is shown again and replaces the
-        /// notification on the screen.
+        /// No process receives the button presses of the notification any more. The agent then shows the notification again, in
+        /// place of the notification on the screen.
         case buttonsLost(serverID: UInt32)
         /// The app withdrew the notification, or the user ended all background work.
         case takenBack(now: Date)
         /// The agent removes the notification if it is on the screen. `isAnswerOpen` is `true` if a server received the
-        /// notification but did not respond, because the server may still show it.
+        /// notification but did not respond. The server may then still show the notification.
         case takenOff(now: Date, isAnswerOpen: Bool = false)
         /// The app's delegate decided that this notification is not shown.
         case notWanted(now: Date)
@@ -124,8 +124,8 @@ package struct NoticeLife: Equatable, Sendable {
     /// `true` if the app withdrew the notification.
     package var isWithdrawn: Bool { phase == .withdrawing || phase == .withdrawn }
 
-    /// `true` if the notification was shown to the user, or if the server hides it. The value is also `true` while such a
-    /// notification waits for the next server to show it again.
+    /// `true` if the notification was shown to the user, or if the server hides it. The value is also `true` while the
+    /// notification waits until the next server shows it again.
     package var wasReported: Bool {
         switch phase {
         case .delivered, .gathered, .expired, .closed: true
@@ -151,8 +151,8 @@ package struct NoticeLife: Equatable, Sendable {
     /// removed before the user responded.
     package var isChangeable: Bool { isUnanswered || isUnreported || phase == .over }
 
-    /// Returns whether a press with this server number belongs to the notification. A press can arrive late, after its server has
-    /// ended.
+    /// Returns whether the user's press on a notification with this server number is a press on this notification. The report of
+    /// a press can arrive late, after the server that sent the report has ended.
     package func isPressable(as id: UInt32) -> Bool { serverID == id || serverID == nil && isShownAgain }
 
     /// `true` if the notification has to be removed from the screen but its number is unknown. The agent then shows the
@@ -291,8 +291,8 @@ package struct NoticeLife: Equatable, Sendable {
         return commands
     }
 
-    /// Cancels a display because the app's delegate decided that the notification is not shown. If an earlier version is on the
-    /// screen, it stays there.
+    /// Ends the wait for the first display, because the app's delegate decided that the notification is not shown. An earlier
+    /// version that is on the screen stays on the screen.
     private mutating func cancelShowing(_ now: Date) {
         guard isWaiting else { return }
         if serverID == nil { retract(now) } else { (phase, deliveredAt) = (.delivered, now) }

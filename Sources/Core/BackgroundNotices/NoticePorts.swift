@@ -59,7 +59,7 @@ package struct Notice: Sendable, Equatable, Codable {
     package var alerts = false
     /// A text that is shown if the server has no buttons.
     package var withoutButtons: String?
-    /// The labels of servers that advertise buttons but whose users do not find the buttons.
+    /// The names and versions of servers that report support for buttons, but whose users do not find the buttons.
     package var serversWithoutButtons: [String] = []
     /// The path of a picture. The file may be untrusted, so a separate process reads it.
     package var picture: String?
@@ -128,8 +128,8 @@ package enum PresenterEvent: Sendable, Equatable {
     /// The notification may be on the screen, but this process does not receive its button presses. The server reports presses
     /// only to the process that last showed the notification.
     case unheard(identifier: String, serverID: UInt32)
-    /// Identifies the server that assigned the following ids. This event is reported before the first id and before
-    /// `serverAppeared`. Ids of another server are not valid.
+    /// Reports which server assigned the ids in the following events. This event is reported before the first id and before
+    /// `serverAppeared`. Ids that another server assigned are not valid.
     case serverIs(String)
     /// Reports whether the server of the last `serverIs` advertises buttons. This event is reported before the server's first
     /// notification.
@@ -161,7 +161,8 @@ package protocol Presenter: Sendable {
     /// Unknown ids and ids of another server are ignored. The presenter reports `withdrawn`. If a server is available but cannot
     /// be reached, the presenter reports nothing, and the caller repeats the call after `serverAppeared`.
     func withdraw(identifier: String, serverID: UInt32, of server: String?)
-    /// Requests the button presses of a notification that an earlier process showed, if the notification is still on the screen.
+    /// Makes this presenter report button presses on a notification that an earlier process showed, if the notification is still
+    /// on the screen.
     ///
     /// If the server reports presses only to the earlier process, the presenter reports `unheard`. In all other cases the
     /// presenter reports nothing. The presenter then receives the presses, or another server showed the notification.

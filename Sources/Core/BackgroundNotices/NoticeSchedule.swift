@@ -17,8 +17,8 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
 
     /// Returns the first fire date after a date, or `nil` if no fire date follows.
     ///
-    /// If a clock change skips the time, the fire date is the end of the gap. If the time occurs twice, the fire date is the
-    /// first occurrence.
+    /// If a clock change skips the time, the fire date is the end of the skipped time. If the time occurs twice, the fire date is
+    /// the first occurrence.
     ///
     /// - Parameters:
     ///   - date: The date after which to search. A fire date at exactly this date is not returned.
@@ -137,10 +137,10 @@ package struct NoticeSchedule: Codable, Equatable, Sendable {
         (self.trigger, anchor, self.zone, self.next) = (trigger, now, zone.identifier, next)
     }
 
-    /// Returns the schedule after an evaluation with this clock and this time zone.
+    /// Returns the schedule, computed again for this date and this time zone.
     ///
-    /// An anchor in the future was recorded while the clock was ahead. Such an anchor is corrected, because every fire date would
-    /// be late by the error of the clock.
+    /// An anchor in the future was recorded while the clock was ahead. Such an anchor is corrected, because otherwise every fire
+    /// date would be late by the error of the clock.
     package func read(now: Date, zone: TimeZone) -> NoticeSchedule {
         // If the clock is set back a little, the clock reaches a consumed fire date a second time.
         let isServed = isOfACalendar && served != nil && anchor.timeIntervalSince(now) <= Self.longestStepBack

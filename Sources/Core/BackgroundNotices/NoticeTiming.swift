@@ -72,7 +72,7 @@ package enum NoticeTiming {
     /// Returns whether and when a notification is shown.
     ///
     /// - Parameters:
-    ///   - dueAt: The due date, or `nil` if the notification is due at once.
+    ///   - dueAt: The due date, or `nil` if the notification is due immediately.
     ///   - level: 0 passive, 1 active, 2 time sensitive, 3 critical.
     package static func verdict(
         dueAt: Date?, level: Int, category: String, _ rules: NoticeRules, now: Date, zone: TimeZone

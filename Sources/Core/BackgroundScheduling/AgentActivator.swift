@@ -3,8 +3,8 @@ import Foundation
 /// The port through which another program starts the agent again after the agent's exit. An example of such a program is
 /// systemd's user manager.
 package protocol AgentActivator: Sendable {
-    /// Requests the next start of an agent. The agent starts at `instant` at the latest. The agent also starts at a change
-    /// notification of an app, and when the clock or the time zone is set. The call blocks its thread.
+    /// Requests the next start of an agent. The agent starts at `instant` at the latest. The agent also starts when an app sends
+    /// a change notification, and when the clock or the time zone is set. The call blocks its thread.
     ///
     /// - Parameter instant: The latest start, or `nil` if no work has a known due date.
     /// - Throws: An error with the reason why the start cannot be requested. The agent then keeps running.

@@ -65,10 +65,11 @@ package struct DesktopConditions: Sendable, Equatable, Codable {
 /// A report about the desktop's conditions. A helper program makes the report and passes it to another process as JSON.
 package struct ConditionsReport: Sendable, Equatable, Codable {
     package var conditions: DesktopConditions
-    /// `true` if a service reports when the machine wakes. Without such a service, a comparison of two clocks detects that the
-    /// machine woke.
+    /// `true` if a service reports when the machine wakes. Without such a service, the agent compares two clocks to detect that
+    /// the machine woke.
     package var hearsOfSleep: Bool
-    /// The facts on which a wake depends. `nil` if no service manages sleep, or if the report is from an earlier version.
+    /// The state of the machine, which decides whether the machine can be woken. `nil` if no service manages sleep, or if the
+    /// report is from an earlier version.
     package var machine: MachineState?
     /// `true` if the system bus exists but does not respond. The state of its services is then unknown. `nil` if the report is
     /// from an earlier version.

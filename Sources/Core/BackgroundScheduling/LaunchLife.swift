@@ -1,6 +1,6 @@
 import Foundation
 
-/// The states of one launch: the process, the reason and the time of a stop, and the outcome.
+/// The states of one launch: its process, why and when the process has to stop, and the outcome.
 ///
 /// Only this type changes the state of a launch. The type is pure: it receives an event and returns a list of commands. The
 /// ledger stores the state in the columns of the launch's row. The agent keeps the timer in memory.
@@ -92,8 +92,8 @@ extension LaunchLife {
         let commands = startTimer(limits, now)
         // The date of the progress in the launch's row is not used, because the clock may have been set since that date.
         if hasMoved { timer?.moved(at: now) }
-        // The process normally ends its own continuation. The agent waits for the additional grace time, so that the agent does
-        // not end the continuation first.
+        // The process normally ends by itself the work that continues after its handlers returned. So the agent waits for the
+        // additional grace time before it ends this work.
         if result == .completed, !isContinued, limits.continuation > 0 {
             timer?.continues(for: limits.continuation + limits.grace, from: now)
         }
@@ -104,8 +104,8 @@ extension LaunchLife {
         startTimer(limits, now) + apply(timer?.stop(reason, now: now), detail)
     }
 
-    /// Starts the timer when this agent checks the launch for the first time. The budget counts from the start of the launch,
-    /// even if an earlier agent was killed since then.
+    /// Starts the timer when this agent checks the launch for the first time. The budget (the allowed time) begins at the start
+    /// of the launch, even if an earlier agent was killed since then.
     private mutating func startTimer(_ limits: Limits, _ now: Date) -> [Command] {
         guard timer == nil else { return [] }
         // A start in the future means that the clock was set back. The launch then has its complete budget from now.

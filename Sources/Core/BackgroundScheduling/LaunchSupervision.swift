@@ -57,8 +57,8 @@ package struct LaunchSupervision: Sendable, Equatable {
     /// Updates the timer to the current time. The time that the user needs to choose a file is added to the budget.
     package mutating func tick(now: Date, isPersonChoosing: Bool) -> Command? {
         switch (isPersonChoosing, choosingSince) {
-        // If an earlier agent started the launch, the beginning of the choice is unknown. The start of the launch is used
-        // instead.
+        // If an earlier agent started the launch, the date at which the user began to choose a file is unknown. The start of the
+        // launch is used instead.
         case (true, nil): choosingSince = wasChecked ? now : startedAt
         case (false, let since?):
             let span = min(max(now.timeIntervalSince(since), 0), Self.choosingCeiling - chosenFor)

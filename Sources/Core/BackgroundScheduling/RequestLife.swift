@@ -1,6 +1,7 @@
 import Foundation
 
-/// The states of one request: the date, the delay, the occurrence of the rule, and the effect of the end of each launch.
+/// The states of one request: the date, the delay, the occurrence of the rule, and what happens to the request after each launch
+/// ends.
 ///
 /// Only this type changes the state of a request. The type is pure: it receives an event and returns a list of commands. The
 /// ledger stores the state in the columns of the request's row, and the phase in the row of the launch for the request.
@@ -11,7 +12,8 @@ package struct RequestLife: Equatable, Sendable {
     /// A value that is new for every submit. If the token changed, the request was replaced after the launch for the request
     /// began.
     package private(set) var token: String
-    /// The earliest date of the request, from the app or from the occurrence. `nil` if the request can begin at once.
+    /// The earliest date at which the request can begin. The app or the occurrence determines this date. `nil` if the request can
+    /// begin immediately.
     package private(set) var earliestBegin: Date?
     /// The occurrence of the rule that the request waits for.
     package private(set) var occurrence: Date?
@@ -20,8 +22,8 @@ package struct RequestLife: Equatable, Sendable {
     package private(set) var failures: Int
     /// The date at which the last launch without a result ended.
     package private(set) var lastFailureAt: Date?
-    /// The date of this request, if a handler submitted the request and its launch ended without a result. The launch is repeated
-    /// before this date counts.
+    /// The earliest begin date of this request, if a handler submitted the request in a launch that then ended without a result.
+    /// The agent first repeats that launch, and only then waits for this date.
     package private(set) var beginAfterRetry: Date?
 
     /// Creates a state from the values in the ledger.
@@ -40,8 +42,8 @@ package struct RequestLife: Equatable, Sendable {
         return max(earliestBegin ?? never, delay?.until ?? never)
     }
 
-    /// The minimum lateness of a skipped occurrence in seconds, for the setting `missed = "skip"`. The value is not 0, because a
-    /// machine may be busy or may have just woken.
+    /// With the setting `missed = "skip"`, an occurrence is skipped if it is late by more than this number of seconds. The value
+    /// is not 0, because a machine may be busy or may have just woken.
     package static let lateness: Double = 600
 
     /// Applies an event. If the event has no effect in the current phase, nothing changes and the result is empty.
@@ -105,8 +107,9 @@ extension RequestLife {
             (failures, delay) = (replaced.failures, replaced.delay)
             return []
         }
-        // Only the occurrence of the launch that submits the request is excluded. The clock may have been ahead at an earlier
-        // launch. The user can then submit the request again and does not wait until the clock reaches that date.
+        // Only the occurrence of the launch that submits the request is excluded, and not the occurrences of earlier launches.
+        // The clock may have been ahead at an earlier launch. If its occurrence were excluded, a request that the user submits
+        // again would wait until that date.
         return plan(after: served ?? .distantPast, now, zone)
     }
 
@@ -122,8 +125,8 @@ extension RequestLife {
         return occurrence
     }
 
-    /// Makes a repeated launch due at once after the clock was set back. The stored begin date is the date at which the failed
-    /// launch ended. This date is then in the future and would delay the repeated launch.
+    /// Makes a repeated launch due immediately after the clock was set back. The stored begin date is the date at which the
+    /// failed launch ended. After the change of the clock, this date is in the future and would delay the repeated launch.
     private mutating func makeRetryDue(_ now: Date) {
         let isRetry = terms.recurrence == nil ? beginAfterRetry != nil : occurrence == nil
         if isRetry, let begin = earliestBegin { earliestBegin = min(begin, now) }
@@ -151,8 +154,8 @@ extension RequestLife {
     private mutating func launch(_ isSimulated: Bool, _ now: Date, _ zone: TimeZone) -> [Command] {
         guard phase == .pending else { return [] }
         guard terms.kind != .continuedProcessing else {
-            // The request is removed at once, because the work is not repeated. The next request with this identifier can then be
-            // queued.
+            // The request is removed immediately, because the work is not repeated. The next request with this identifier can
+            // then be queued.
             phase = .removed
             return [.begin(generation: 1, reason: "the user started the request", served: nil), .remove]
         }
@@ -183,8 +186,7 @@ extension RequestLife {
         // If the launch was stopped because a condition was lost, the request waits for the condition and is then launched again.
         if ending.stopReason == .conditionLost, ending.outcome == .expired { return [] }
         if let begin = beginAfterRetry {
-            // The launch without a result was repeated. The request now waits for the date that the handler
-            // submitted.
+            // The launch that had no result was repeated. The request now waits for the date that the handler submitted.
             (token, earliestBegin, beginAfterRetry) = (ending.newToken, begin, nil)
             return []
         }

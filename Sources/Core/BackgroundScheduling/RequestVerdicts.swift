@@ -61,8 +61,8 @@ extension RequestLife {
 
     /// Returns the verdicts on all conditions of the request, in the order in which a user would search for the cause.
     ///
-    /// The agent does not use this method to find the first due request: it uses an index of the ledger. A test compares the
-    /// result of that search with these verdicts.
+    /// The agent does not use this method to find the first due request, but searches an index of the ledger. A test compares the
+    /// result of the search with these verdicts.
     package func verdicts(in world: PlanningWorld, now: Date) -> [ConditionVerdict] {
         guard terms.kind != .continuedProcessing else {
             let detail = "\(ContinuedProcessing.room) tasks run already, or a task with the same identifier runs"

@@ -45,7 +45,7 @@ package enum SleepEvent: Sendable, Equatable {
     case notSuspended(String)
 }
 
-/// The facts on which a wake depends: the power supply, and whether a user is present.
+/// The state that decides whether the machine can be woken and suspended again: the power supply, and whether a user is present.
 package struct MachineState: Sendable, Equatable, Codable {
     /// `true` if the lid is closed and the machine is not docked, so that no user can see the screen.
     package var isLidClosed: Bool

@@ -4,7 +4,7 @@ import Foundation
 /// Some apps rely on this, and submit the next refresh in the handler of the current refresh. Without a pause, such apps would be
 /// launched endlessly.
 ///
-/// A request begins at once if a user's command submits it, or if it is the first request of its identifier.
+/// A request begins immediately if a user's command submits it, or if it is the first request of its identifier.
 package enum SystemDiscretion {
     /// The number of seconds for which a launch counts toward the pause.
     package static let memory: Double = 86_400

@@ -4,8 +4,8 @@ import Foundation
 /// pure: it receives an event and returns a list of commands.
 ///
 /// The agent holds the lock that delays a sleep while an alarm is set. So the agent checks the battery level again before each
-/// sleep, and removes the alarm if the level is too low. The agent then releases the lock at once. So a sleep that the user
-/// requests is delayed only by two queries, and not by the service's limit of 5 s.
+/// sleep, and removes the alarm if the level is too low. The agent then releases the lock immediately. So a sleep that the user
+/// requests is delayed only by the time of two queries, and not by the service's limit of 5 s.
 ///
 /// While a sleep has not ended, the lock is not available (systemd#14045), and another sleep cannot begin. Work waits until the
 /// sleep ends and the lock is taken.
@@ -15,7 +15,7 @@ package struct SystemWake: Sendable, Equatable {
     /// The maximum number of seconds between the alarm's instant and a wake that the alarm caused. A later wake has another
     /// cause.
     static let lateness: Double = 15
-    /// The maximum number of seconds in which a service has to respond.
+    /// The maximum number of seconds that a service may take to respond.
     static let answerTime: Double = 5
 
     package enum Command: Sendable, Equatable {
@@ -60,7 +60,7 @@ package struct SystemWake: Sendable, Equatable {
         let since: Double
         var before: MachineState?
         var step = Step.preparing
-        /// `true` if another program suspends the machine. The sleep then waits until the lock is released.
+        /// `true` if another program requested a sleep. This sleep begins when the agent releases the lock.
         var isSleepAwaited = false
     }
 
@@ -185,7 +185,7 @@ package struct SystemWake: Sendable, Equatable {
     /// Returns the commands after the wall clock was set. The alarm counts the time since boot, so it has to be set again.
     package func setAgain(at moment: ClockReading) -> [Command] { armed.map { $0 > moment.now ? [.arm($0)] : [] } ?? [] }
 
-    /// Applies the end of a sleep. A service and the clocks may each report the end of a sleep.
+    /// Handles the end of a sleep. A service and the clocks may both report the end of the same sleep.
     package mutating func wake(at moment: ClockReading) -> [Command] {
         switch state {
         case .awake:
@@ -232,7 +232,8 @@ package struct SystemWake: Sendable, Equatable {
         }
     }
 
-    /// Applies the alarm that is needed and the state of the work. Call this method after all other decisions of a pass.
+    /// Sets or removes the alarm, and decides what follows if the work is complete. Call this method after all other decisions of
+    /// a pass.
     ///
     /// - Parameter wanted: The first future instant for which the machine has to be woken.
     package mutating func plan(_ wanted: Date?, isWorkDone: Bool, at moment: ClockReading) -> [Command] {
@@ -368,7 +369,7 @@ package struct SystemWake: Sendable, Equatable {
     }
 
     private mutating func decide(_ wake: Wake, _ machine: MachineState?, isWorkDone: Bool, at moment: ClockReading) -> [Command] {
-        // The user requested a sleep, so the sleep begins at once.
+        // The user requested a sleep, so the sleep begins immediately.
         if wake.isSleepAwaited {
             state = .asleep(before: machine)
             return setAlarm() + releaseHold()

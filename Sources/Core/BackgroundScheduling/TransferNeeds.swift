@@ -3,7 +3,7 @@
 /// every transfer.
 ///
 /// The network is not a need, because hosts of the local network can be reached without a default route. If a transfer cannot
-/// reach its host, the transfer waits, and the attempt is not counted.
+/// reach its host, the transfer waits, and the attempt does not count as an attempt without progress.
 package struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
     package let rawValue: Int
 
@@ -32,7 +32,7 @@ package struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
         (0..<16).map(TransferNeeds.init(rawValue:)).filter { isSuperset(of: $0) }
     }
 
-    /// Returns a message about the first missing need, or `nil` if all needs are met.
+    /// Returns a message about the first need that is not met, or `nil` if all needs are met.
     package func missing(from met: TransferNeeds) -> String? {
         let lacking = subtracting(met)
         if lacking.isEmpty { return nil }

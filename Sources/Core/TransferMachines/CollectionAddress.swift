@@ -3,8 +3,8 @@ import Foundation
 /// The URL of a folder on a server, split into its parts. A file name can then be inserted into the path without a change of
 /// other parts.
 struct CollectionAddress: Equatable, Sendable {
-    /// The origin `https://host:port`, without user and password. A user and a password must not appear in `Destination` or be
-    /// stored.
+    /// The origin `https://host:port`, without user and password. A user and a password must not appear in the header
+    /// `Destination`, and must not be stored.
     let origin: String
     /// The origin to which requests are sent, with the user and password that the caller set.
     private let requestOrigin: String
@@ -88,9 +88,9 @@ package enum PublicAddress {
 
 /// The search for a free file name with HEAD requests. The search also checks whether the responses to HEAD are reliable.
 ///
-/// Some servers respond to every HEAD with 200. If many consecutive names are taken, HEAD is sent for a name that no file has. If
-/// the server reports this name as taken, the upload ignores the server's responses to HEAD. The upload then continues as for a
-/// server that does not support HEAD: the file name contains a part of the file's digest.
+/// Some servers respond to every HEAD with 200. If many consecutive names are taken, the upload sends HEAD for a name that no
+/// file has. If the server reports this name as taken, the upload ignores the server's responses to HEAD. The upload then
+/// continues as for a server that does not support HEAD: the file name contains a part of the file's digest.
 struct NameSearch: Sendable {
     private static let namesBeforeDoubt = 20
 
@@ -142,7 +142,7 @@ struct NameSearch: Sendable {
         /// The responses to HEAD are not reliable. The file is sent to a name that only this upload uses.
         case headIsNoAnswer
         /// The server responds with success to every address, so it possibly does not store files. The request is repeated later,
-        /// and before that the upload sends no file.
+        /// and until then the upload sends no file.
         case waits(UploadOutcome)
         /// The server responded with success to every address earlier, but does not do this any more. The names are checked
         /// again.

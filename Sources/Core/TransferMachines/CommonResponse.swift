@@ -31,7 +31,7 @@ struct Pauses {
     /// - Parameter message: The message if the server responds with a status other than 507.
     func full(_ head: ResponseHead, _ message: String = "The server has no space left (507).") -> UploadOutcome {
         var trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)
-        // The status 507 gives the user the advice for a full server.
+        // With the status 507, the message to the user contains the advice for a full server.
         trouble.status = 507
         return .retry(after: max(trouble.retryAfter ?? 0, policy.fullDelay * (1 + jitter)), trouble)
     }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The encoding that an XML document declares, if the XML parser does not support this encoding. All encodings of this type
-/// contain ASCII.
+/// The encoding that an XML document declares, if the XML parser does not support this encoding. Every encoding that this type
+/// supports contains ASCII.
 struct DeclaredEncoding {
     /// The name of the encoding for the function `iconv`.
     private let name: String

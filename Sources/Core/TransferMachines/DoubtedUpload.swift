@@ -1,6 +1,6 @@
 import Foundation
 
-/// An upload by a single request. The response with success may come from another system and not from the server.
+/// An upload by a single request. If the response reports success, another system than the server may have sent this response.
 ///
 /// Over http, a captive portal responds to every request with success or a redirect. Over https, a login gateway in front of the
 /// server responds with a redirect. After such a response, this type requests a file name that does not exist on the server.
@@ -21,7 +21,7 @@ struct DoubtedUpload: UploadProtocol {
     private enum SendingResult: Equatable {
         /// The server reported success. If the success was a redirect, `leading` is the address to which the server redirected.
         case stored(at: String, leading: String?)
-        /// A redirect to another address, as if the file had to be sent to that address.
+        /// The server redirected to another address, possibly because the file has to be sent to that address.
         case led(to: String)
     }
 
@@ -30,8 +30,8 @@ struct DoubtedUpload: UploadProtocol {
     private var state: State
 
     /// - Parameter memory: The committed state of an earlier process. That process ended before the response for the unused name
-    ///   arrived. Over https, the earlier response to the file still counts. Over http, the earlier response does not count, and
-    ///   the unused name is requested first.
+    ///   arrived. Over https, the response to the request that sent the file is still used. Over http, this response is ignored,
+    ///   and the unused name is requested first.
     init(_ rules: any UploadProtocol, plan: UploadPlan, resuming memory: UploadMemory?) {
         (self.rules, self.plan) = (rules, plan)
         guard memory?.step == .check else {
@@ -93,8 +93,8 @@ struct DoubtedUpload: UploadProtocol {
         }
     }
 
-    /// Returns whether the server redirects the unused name to the address to which it redirected the file. A server that
-    /// confirms uploads by a redirect redirects the unused name to another address, for example to a login page.
+    /// Returns whether the server redirected the request for the unused name to the same address as the request that sent the
+    /// file. A server that confirms uploads by a redirect sends these two requests to different addresses.
     private func leadsEverybody(_ head: ResponseHead, after answer: SendingResult) -> Bool {
         guard (300..<400).contains(head.status), !head.leadsToEncryption else { return false }
         switch answer {

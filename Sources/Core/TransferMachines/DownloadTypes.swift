@@ -3,7 +3,7 @@ package struct TransferRequest: Codable, Equatable, Sendable {
     package var method: String
     package var url: String
     package var headers: [HeaderField]
-    /// The maximum number of seconds in which no byte arrives.
+    /// The number of seconds without a received byte after which an attempt fails.
     package var idleTimeout: Double
     /// The maximum length of the complete file in bytes. The limit also applies to a file that arrives in several attempts.
     package var maximumBodyBytes: Int64?
@@ -61,7 +61,7 @@ package enum BodyDisposition: Equatable, Sendable {
     case append(at: Int64)
     /// Commit `DownloadMachine.partial`, truncate the file, and write the complete body.
     case rewrite
-    /// Do not write the body. The sink may also stop the attempt at once, with the same result.
+    /// Do not write the body. The sink may also stop the attempt immediately, with the same result.
     case discard
 }
 

@@ -57,12 +57,12 @@ struct FolderUpload: UploadProtocol {
     var state: State
     /// The evidence that the server has the file.
     var proof = UploadProof.answer
-    /// Records whether this upload may have sent an existing file with the final name. For a WebDAV upload, this value also
-    /// counts the checks of the temporary name.
+    /// Records whether an existing file with the final name may be the file of this upload. For a WebDAV upload, this value also
+    /// counts how often the temporary name was checked.
     var doubt: NameDoubt
     /// The strong entity tag in the response to the PUT.
     var storedTag: String?
-    /// The number of consecutive bodies that the server confirmed but then did not show.
+    /// The number of consecutive times that the server confirmed a body but then did not show the file.
     var losses = 0
     static let maximumLosses = 2
     var knowledge: ServerKnowledge

@@ -1,4 +1,4 @@
-/// Decides whether this upload sent the file that has its name on the server.
+/// Decides whether this upload sent the file that exists on the server under the upload's name.
 extension FolderUpload {
     /// Handles the check of the final name after a response was lost, or after the server reported that the name is taken.
     ///

@@ -3,8 +3,8 @@ import Foundation
 /// The characters that a server does not accept in file names, and the rules for a name without these characters.
 ///
 /// Nextcloud can be configured to accept only names that are valid on Windows. Nextcloud then refuses a name with the exception
-/// `InvalidPath` and quotes one character. All characters that Windows forbids are replaced at once. Otherwise the server would
-/// refuse the name again because of the next such character.
+/// `InvalidPath` and quotes one character. So all characters that Windows forbids are replaced together. Otherwise the server
+/// would refuse the next name because of another forbidden character.
 ///
 /// Nextcloud has other rules, for example for reserved names. The violated rule is derived from the refused name, because the
 /// server writes its reasons in its own language.
@@ -25,7 +25,8 @@ struct ForbiddenCharacters: Sendable {
         (found, rules) = (memory?.replaced ?? "", ForbiddenNameRules(rawValue: memory?.nameRules ?? 0))
     }
 
-    /// Returns a name that the server allows, if all reasons of the server are known. Forbidden characters are replaced by `_`.
+    /// Returns the name changed by all known rules. The server accepts the changed name, unless the server has further rules.
+    /// Forbidden characters are replaced by `_`.
     func replaced(in name: String) -> String {
         let forbidden = Set(found.unicodeScalars)
         let replaced = String(String.UnicodeScalarView(name.unicodeScalars.map { forbidden.contains($0) ? "_" : $0 }))

@@ -47,7 +47,7 @@ struct FormRefusal: Equatable {
             }
         }
 
-        /// The meaning of the value if it states whether something is true. `nil` for any other value.
+        /// The value as a boolean, if the value means true or false. `nil` for any other value.
         private var isTrue: Bool? {
             switch self {
             case .flag(let flag): flag

@@ -15,7 +15,8 @@ struct FormUpload: UploadProtocol {
 
     /// The maximum number of forms without a response. The number is limited because the server may have stored each form.
     private static let maximumLosses = 3
-    /// The maximum number of seconds in which no byte arrives. A server may examine the photo before it responds.
+    /// The number of seconds without a received byte after which an attempt fails. A server may examine the photo before it
+    /// responds.
     static let patience = 300.0
 
     init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {

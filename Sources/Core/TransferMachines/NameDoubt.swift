@@ -54,7 +54,7 @@ struct NameDoubt: Sendable {
     }
 }
 
-// MARK: - The look at a file that the server confirmed
+// MARK: - Checking a file that the server confirmed
 
 extension NameDoubt {
     static let notShown = "The server accepted the file but does not show the file."
@@ -86,7 +86,7 @@ extension NameDoubt {
         case missing
         /// The file has another length, and the earlier checks had the same result.
         case otherLength(Int64)
-        /// The response has the same meaning for every request.
+        /// The meaning of the response does not depend on the request (``CommonResponse``).
         case other
     }
 
@@ -125,7 +125,7 @@ extension NameDoubt {
     }
 }
 
-// MARK: - The content of a file that has our length
+// MARK: - Comparing the content of a file that has the right length
 
 extension NameDoubt {
     /// The conclusion from the response to a request for a part of a file.

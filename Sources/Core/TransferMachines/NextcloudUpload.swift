@@ -46,7 +46,7 @@ struct NextcloudUpload: UploadProtocol {
     var creations: Int
     var search: NameSearch
     var forbidden: ForbiddenCharacters
-    /// Records whether this upload may have made an existing file with the final name.
+    /// Records whether an existing file with the final name may be the file of this upload.
     var doubt: NameDoubt
     var stored: Set<Int> = []
     var proof = UploadProof.answer

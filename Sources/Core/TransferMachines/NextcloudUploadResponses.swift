@@ -31,7 +31,7 @@ extension NextcloudUpload {
             state = .choosingName(0)
             return .continue
         }
-        // The server refused the name, so other chunks would be refused again.
+        // The server refused the name, so the server would refuse the name again even if the chunks were sent again.
         if case .moving = state, ForbiddenCharacters.isRefusal(head, end.body) { return pauses.afterOther(head) }
         if let common = CommonResponse(head, pauses) {
             if common.mayHaveActed { handleUncertainty() }
@@ -123,7 +123,7 @@ extension NextcloudUpload {
             creations += 1
             stored = []
             return continueWork(index)
-        // The folder exists, because an earlier process or an earlier copy of this request made it.
+        // The folder exists. An earlier process made the folder, or this request arrived at the server twice.
         case 405:
             state = .querying(index)
             return .continue
@@ -216,7 +216,8 @@ extension NextcloudUpload {
             state = .checking(index)
             return .continue
         case 412:
-            // The status 412 means that the name is taken, or that the server carried out an earlier copy of this MOVE.
+            // The status 412 means that the name is taken, or that this MOVE arrived at the server twice and the server carried
+            // out the first one.
             state = .queryingPlace(index, wasRefused: true)
             return .continue
         case 409:

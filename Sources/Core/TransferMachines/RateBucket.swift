@@ -1,11 +1,11 @@
 /// A limit in bytes per second for all requests that share the limit.
 ///
-/// Requests wait in a queue, and each request gets its turn. Unused bytes are kept for later. The kept bytes are at most the
-/// bytes of a quarter of a second.
+/// Requests wait in a queue, and each request gets its turn. Bytes that no request used can be used later. At most the bytes of a
+/// quarter of a second are kept for this.
 package struct RateBucket<ID: Hashable & Sendable>: Sendable {
     private var rate: Double
     private var level: Double
-    /// The time at which the level was computed.
+    /// The time at which `level` (the number of available bytes) was last computed.
     private var time: Double
     private var line: [ID] = []
     /// The bytes that are reserved for requests whose turn has come.
@@ -21,8 +21,8 @@ package struct RateBucket<ID: Hashable & Sendable>: Sendable {
     /// The minimum number of bytes that a request gets at its turn. This number is also the maximum number of bytes of a request
     /// that does not wait.
     private var quantum: Int { Int(max(1, min(16_384, rate / 8))) }
-    /// The level in bytes at which the waiting requests get their turns. At a high rate, this level is reached 20 times per
-    /// second.
+    /// The number of available bytes at which the waiting requests get their turns. At a high rate, this number is reached 20
+    /// times per second.
     private var threshold: Double { min(capacity, max(Double(quantum), rate / 20)) }
 
     package mutating func set(bytesPerSecond: Int64, now: Double) {

@@ -86,8 +86,8 @@ extension ResponseHead {
 
 // Properties for refusals that may be temporary.
 extension ResponseHead {
-    /// `true` if the refusal has no meaning in any upload protocol. Such a refusal may concern only a single attempt. Nextcloud
-    /// responds with 400 if its storage failed. Proxies respond with 400, 424 or 499 while a server restarts.
+    /// `true` if no upload protocol defines a meaning for the refusal. Such a refusal may concern only a single attempt.
+    /// Nextcloud responds with 400 if its storage failed. Proxies respond with 400, 424 or 499 while a server restarts.
     ///
     /// A temporary redirect (RFC 9110 §15.4) leads to a login page or a maintenance page. A page with a status of success has the
     /// same causes, because no upload protocol sends pages.
@@ -171,7 +171,8 @@ extension ResponseHead {
     /// `true` if the response is a success over http. Any system on the path may have sent it.
     var isUnprovenSuccess: Bool { isUnencrypted && (200..<300).contains(status) }
 
-    /// `true` if the response comes from a captive portal. This property is for responses to a name that no server has.
+    /// `true` if the response comes from a captive portal. Use this property only for the response to a request for a name that
+    /// no server has.
     var isOfAPortalForEveryName: Bool { mayLeadToAPortal || isUnprovenSuccess || status == 511 }
 
     /// Returns whether the response is a web page in place of another kind of file. A captive portal responds with 200 for every

@@ -102,13 +102,13 @@ struct ResumableUpload: UploadProtocol {
     mutating func handleUncertainty() {
         switch state {
         case .appending: state = .querying
-        // If a 104 response contained the address of the place before the response was lost, the offset is requested.
+        // If a 104 response contained the address of the place before the final response was lost, the offset is requested.
         case .creating: if place.address != nil { state = .querying }
         case .querying: break
         }
     }
 
-    /// Stores the content of a 104 response at once, because the final response may not arrive.
+    /// Stores the content of a 104 response immediately, because the final response may not arrive.
     mutating func received(_ resumption: ResponseHead) -> UploadMemory? {
         guard isOfThisVersion(resumption) else { return nil }
         limits.readLimits(resumption)
@@ -232,8 +232,8 @@ struct ResumableUpload: UploadProtocol {
         let count = piece(from: offset)
         let isLast = offset + count == plan.order.byteCount
         switch head.status {
-        // The status 409 is not a refusal of the file. An earlier copy of this request may have completed the place, and the
-        // place then responds with 409.
+        // The status 409 is not a refusal of the file. This request may have arrived at the server twice. The first one then
+        // completed the upload, and the server responds to the second one with 409.
         case 400... where Self.isComplete(head) == true && head.status != 409:
             // The server received the complete file and refuses it.
             return .fail(head, -1011, "The server received the complete file and refused it (status \(head.status)).")

@@ -13,7 +13,8 @@ package struct RetryPolicy: Sendable, Equatable {
     /// The pause while the server has no free space (status 507).
     package var fullDelay: Double
     /// The pause while a problem between this computer and the server is suspected, for example a captive portal. `nil` if the
-    /// transfer fails at once because of such a problem. When the network or the clock changes, the next attempt begins earlier.
+    /// transfer fails immediately because of such a problem. When the network or the clock changes, the next attempt begins
+    /// earlier.
     package var suspicionDelay: Double?
 
     package init(
@@ -59,7 +60,7 @@ package struct RetryPolicy: Sendable, Equatable {
     }
 
     /// Returns the pause while no host can be reached. The pause is between `networkDelay` and twice `networkDelay`. If the
-    /// backoff is longer, the pause is the backoff. Attempts are not counted while a machine is offline.
+    /// backoff is longer, the pause is the backoff. While a machine is offline, its attempts do not make the backoff longer.
     package func networkPause(attemptsWithoutProgress: Int, jitter: Double) -> Double {
         max(networkDelay * (1 + jitter), backoff(attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter))
     }
@@ -83,8 +84,8 @@ package struct RetryPolicy: Sendable, Equatable {
     }
 
     /// Returns whether another attempt may receive another response. This rule is for requests whose response is not passed to an
-    /// app. This rule also covers gateways (520 to 530 of Cloudflare), locks and connections. The statuses 501 and 505 are
-    /// excluded, because they concern the request.
+    /// app. This rule also includes statuses of gateways (520 to 530 of Cloudflare), of locked files (423), and of connections
+    /// (421 and 425). The statuses 501 and 505 are excluded, because they concern the request.
     static func mayPass(status: Int) -> Bool {
         [408, 421, 423, 425, 429].contains(status) || status >= 500 && status != 501 && status != 505 && status != 511
     }

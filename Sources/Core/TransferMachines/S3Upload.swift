@@ -60,7 +60,7 @@ struct S3Upload: UploadProtocol {
     /// `true` if the test of the bucket ran in this upload, with or without a result.
     var hasProbed = false
     var search: NameSearch
-    /// Records whether this upload may have made an existing object under the key.
+    /// Records whether an existing object with this key may be the object of this upload.
     var doubt: NameDoubt
     /// `true` if the next check of the key uses GET, because the server refused HEAD.
     var checksByGet = false

@@ -146,8 +146,8 @@ extension S3Upload {
         }
     }
 
-    /// Uses the server's clock for later signatures, if the last signature differs from the server's clock by more than
-    /// `seconds`. The clock of this computer may be set during an upload.
+    /// Uses the server's clock for later signatures, if the time in the last signature differs from the server's clock by more
+    /// than `seconds`. The clock of this computer may be set during an upload.
     private mutating func adoptServerClock(of head: ResponseHead, from seconds: Double, _ pauses: Pauses) -> Bool {
         guard let skew = head["Date"].flatMap({ HTTPDate.parse($0) })?.timeIntervalSince(pauses.now),
             abs(skew - clockSkew) > seconds
@@ -156,8 +156,8 @@ extension S3Upload {
         return true
     }
 
-    /// The number of seconds by which a signature may differ from the server's clock. Amazon refuses a signature that differs by
-    /// a quarter of an hour.
+    /// The number of seconds by which the time in a signature may differ from the server's clock. Amazon refuses a signature if
+    /// the difference is a quarter of an hour.
     private static let allowedSkew = 600.0
 
     /// Returns whether the metadata of the object contains the digest of this upload's file.
@@ -166,7 +166,8 @@ extension S3Upload {
         return head["x-amz-meta-sha256"]?.lowercased() == digest && head.contentLength == plan.order.byteCount
     }
 
-    /// Returns whether an earlier request may have made the object, and the metadata of the object permits this.
+    /// Returns whether an earlier request of this upload may have made the object. If the object's metadata contains a digest,
+    /// the digest must be equal to the digest of this upload's file.
     private func mayBeOurs(_ head: ResponseHead) -> Bool {
         doubt.isOpen && head.contentLength != nil && (head["x-amz-meta-sha256"] ?? plan.sha256)?.lowercased() == plan.sha256
     }

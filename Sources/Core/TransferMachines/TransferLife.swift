@@ -1,6 +1,6 @@
 import Foundation
 
-/// The states of one transfer: the phase, the demand for the transfer, and the data that is kept after the end.
+/// The states of one transfer: the phase, the demand for the transfer, and the data that is kept after the transfer ended.
 ///
 /// Only this type changes the state of a transfer. The app, the commands and the agent report events. The type is pure: it
 /// receives an event and returns a list of commands. The ledger stores the state in the columns of the transfer's row.
@@ -155,7 +155,7 @@ extension TransferLife {
         case .running, .finishing: next = .running
         case .ended: return
         }
-        // If the user later resumes the transfer, the transfer begins at once.
+        // If the user later resumes the transfer, the transfer begins immediately.
         phase = .held(by: holder, next: holder == .person ? .queued : next)
     }
 
@@ -216,7 +216,7 @@ extension TransferLife {
             unpause(now)
             return [.forgetReport]
         case .ended(.failed, _):
-            // An upload without its body cannot be retried.
+            // An upload cannot be retried if the copy of its file was removed.
             guard !facts.isUpload || facts.hasBody else { return [] }
             requeue(now)
             reason = nil

@@ -48,7 +48,7 @@ extension TransferLife {
     package enum Demand: Equatable, Sendable {
         /// Processes await the transfer. The ledger lists these processes.
         case awaited
-        /// The last await was cancelled. An equal request may continue the transfer until this date.
+        /// No process awaits the transfer any more. An equal request may continue the transfer until this date.
         case graceful(until: Date)
         /// An event delivers the end of the transfer.
         case adopted
@@ -87,7 +87,7 @@ extension TransferLife {
         // Events that apps and users cause.
         /// Another process awaits the transfer.
         case awaited(now: Date)
-        /// The last process that awaited the transfer ended its await.
+        /// The last process that awaited the transfer does not await it any more.
         case left(until: Date)
         /// A task of the app adopted the transfer.
         case adopted(suspended: Bool)
@@ -144,7 +144,7 @@ extension TransferLife {
         case removeFiles
         /// Remove the copy of the request body.
         case removeBody
-        /// Reset the counted attempts to 0.
+        /// Reset the counters of attempts to 0.
         case resetCounts
         /// Remove the credentials, because no later attempt needs the credentials.
         case forgetSecrets

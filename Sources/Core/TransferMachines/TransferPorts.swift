@@ -54,7 +54,7 @@ package struct WireRequest: Sendable, Equatable {
     package var method: String
     package var url: String
     package var headers: [HeaderField]
-    /// The maximum number of seconds in which no byte is sent or received. After this time the attempt fails with `.stalled`.
+    /// The number of seconds without a sent or received byte after which the attempt fails with `.stalled`.
     package var idleTimeout: Double
     /// The minimum rate of the response in bytes per second. If the rate is lower, the attempt counts as stalled.
     package var leastRate: Int64 = 0

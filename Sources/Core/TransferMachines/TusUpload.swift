@@ -76,7 +76,7 @@ struct TusUpload: UploadProtocol {
 
     // MARK: Requests
 
-    /// The address for OPTIONS: the address of the upload, or the folder of the names if the address contains a name.
+    /// The address for OPTIONS: the address of the upload, or the part before `{name}` if the address contains this mark.
     private var discoveryURL: String {
         guard let mark = plan.collectionURL.firstRange(of: UploadPlan.nameMark) else { return plan.collectionURL }
         return String(plan.collectionURL[..<mark.lowerBound])

@@ -1,7 +1,7 @@
 import Foundation
 
 /// The states of one upload with any protocol. Each protocol has its own rules (``UploadProtocol``). This type contains the
-/// common rules: the first end is final, and a pause follows an attempt without a response.
+/// common rules. For example, an upload ends only once, and a pause follows an attempt without a response.
 ///
 /// If the response to a request is missing, a protocol checks the state of the server (if possible) before it sends the request
 /// again. The state that a new process needs to continue is committed before each request.
@@ -38,8 +38,8 @@ package struct UploadMachine: Sendable {
         return other == plan
     }
 
-    /// The server's final response was a web page over http. A captive portal may have sent this page. So a name that no file has
-    /// is requested before the upload fails.
+    /// The states after the server's final response was a web page over http. A captive portal may have sent this page. So the
+    /// upload requests a name that no file has before the upload fails.
     private enum Refusal: Equatable, Sendable {
         /// - Parameter isTriedAgain: `true` if the refusal may concern only a single attempt.
         case querying(TransferTrouble, isTriedAgain: Bool)
@@ -71,7 +71,7 @@ package struct UploadMachine: Sendable {
         }
     }
 
-    /// Returns the next request or the end. A repeated call returns the same value.
+    /// Returns the next request, or the result if the upload has ended. A repeated call returns the same value.
     package mutating func next() -> UploadCommand {
         switch end {
         case .finished(let url): return .finished(remoteURL: url)

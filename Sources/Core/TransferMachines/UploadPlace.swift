@@ -11,7 +11,8 @@ struct UploadPlace {
     private(set) var creations: Int
     /// The address before a redirect. `nil` if a response confirmed the current address.
     private var earlier: String?
-    /// The number of consecutive responses that deny the place. Another program than the server may have sent these responses.
+    /// The number of consecutive responses that reported that the place does not exist. Another program than the server may have
+    /// sent these responses.
     private var denials = 0
 
     init(_ memory: UploadMemory?) {
@@ -30,10 +31,11 @@ struct UploadPlace {
     /// Records that the server reported the number of bytes at the place.
     mutating func isThere() { (earlier, denials) = (nil, 0) }
 
-    /// Returns whether the request about the place is repeated after a response that denies the place.
+    /// Returns whether the request about the place is repeated after a response that reports that the place does not exist.
     ///
-    /// A proxy or a captive portal may have sent the response, while the server may have the complete file. A second place would
-    /// then cause a second copy. So the request is repeated up to three times, at the address before a redirect.
+    /// A proxy or a captive portal may have sent the response, while the server may have the complete file. If a second place
+    /// were created, the server would then have the file twice. So the request is repeated up to three times, at the address
+    /// before a redirect.
     mutating func asksAgain() -> Bool {
         if let earlier { (address, self.earlier) = (earlier, nil) }
         denials = (denials + 1) % NameDoubt.maximumChecks

@@ -7,7 +7,7 @@ package struct UploadPlan: Equatable, Sendable {
     package var collectionURL: String
     /// The headers of every request. Headers that describe the content are sent only with the content.
     package var headers: [HeaderField]
-    /// The maximum number of seconds in which no byte is sent or received.
+    /// The number of seconds without a sent or received byte after which an attempt fails.
     package var idleTimeout: Double
     /// The limit in bytes per second for all uploads to this address.
     package var rateLimit: Int64?
@@ -29,7 +29,7 @@ package struct UploadPlan: Equatable, Sendable {
         self.knowledge = knowledge
     }
 
-    /// The mark in an address that the name of the file replaces.
+    /// The mark in an address. The name of the file replaces this mark.
     static let nameMark = "{name}"
 
     /// Returns the plan with the plain mark, even if a URL percent-encoded the mark.
@@ -39,8 +39,8 @@ package struct UploadPlan: Equatable, Sendable {
         return plan
     }
 
-    /// The address at which a place for the file is requested. If the address contains the name, this name contains a mark of the
-    /// content. So the file does not replace another photo with the same name.
+    /// The address at which a place for the file is requested. If the address contains the name, this name contains a mark that
+    /// differs for other content. So the file does not replace another photo with the same name.
     var creationURL: String {
         collectionURL.replacing(Self.nameMark, with: CollectionAddress.encoded(markedName, keeping: ""))
     }
@@ -236,7 +236,7 @@ package enum UploadCommand: Equatable, Sendable {
 
 /// The next action after an attempt ended.
 package enum UploadOutcome: Equatable, Sendable {
-    /// Call `next()` at once.
+    /// Call `next()` immediately.
     case `continue`
     /// Call `next()` after this number of seconds.
     case retry(after: Double, TransferTrouble)
