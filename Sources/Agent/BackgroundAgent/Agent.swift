@@ -56,7 +56,7 @@ package final class Agent {
     package func continueWork() { parts.lifetime.continueWork() }
 
     /// Requests the next start of the agent, if the agent exits although work is unfinished. Returns `false` if the request is
-    /// refused, so that the agent has to continue to run.
+    /// refused. The agent then has to continue to run.
     package func armActivation() -> Bool {
         guard case .finished(.away(_, let until)) = parts.lifetime, let activator = ports.activator else { return true }
         do throws(ActivationFailure) {
@@ -134,7 +134,7 @@ package final class Agent {
             if !look.hasChanged || (isFollowUp && !look.hadNews) { break }
             isFollowUp = true
         }
-        // Some events are not handled yet, so `turn` has to be called again at once.
+        // Some events are not handled yet, so `turn` has to be called again immediately.
         guard receivedEvents.isEmpty else { return host.now() }
         return parts.passScope.nextWake(wake, now: host.now())
     }
@@ -285,7 +285,7 @@ package final class Agent {
         var giving =
             FileName.objection(to: part, whole, sight, disk.calls)
             ?? FileName.rename(part, whole, replacing: mayReplace, disk.calls)
-        // Another program may have moved another file to the part's path before the renaming.
+        // Another program may have moved another file to the path of the partial file before this file was renamed.
         if giving == .given, let placed = FileVersion.named(whole.path, disk.calls), !placed.isStill(sight.ofContent) {
             giving = .changed
         }

@@ -18,7 +18,7 @@ enum AgentEffect: Equatable {
     case startAttempt(Int64)
     /// Syncs the partial file to the disk, and then records that the transfer is stopped.
     case stopAttempt(Int64)
-    /// Checks the content of a file again that an earlier agent verified.
+    /// An earlier agent verified the content of a file. This effect checks the content again.
     case checkProof(Int64, FileProof.Expectation)
     /// Renames a complete file to its final name, if the file did not change after its content was verified.
     case placeFile(Int64, part: URL, whole: URL, FileVersion)
@@ -29,7 +29,7 @@ enum AgentEffect: Equatable {
     /// - Parameter of: The notification server that assigned the number `replacing`.
     case present(Notice, replacing: UInt32?, of: String?)
     case withdraw(identifier: String, serverID: UInt32, of: String?)
-    /// Requests the button presses of a notification that an earlier agent showed.
+    /// Makes the presenter report button presses on a notification that an earlier agent showed.
     case adoptNotification(identifier: String, serverID: UInt32, of: String?)
     case showBadge(Int)
     /// Checks whether the notification server responds.
@@ -43,7 +43,7 @@ enum AgentEffect: Equatable {
     case allowSleep
     case suspendMachine
 
-    /// `true` if the effect can make only work of transfers due.
+    /// `true` if, after the effect, only transfers can have new work.
     var isOfTransfersAlone: Bool {
         switch self {
         case .startAttempt, .stopAttempt, .tidyServer, .removeFile, .removeOrphans: true

@@ -37,7 +37,7 @@ package enum AgentEvent: Sendable {
     case attemptWithoutSource(AttemptID, FileTrouble)
     /// The agent stopped an attempt, and its partial file is on the disk.
     case attemptStopped(AttemptID)
-    /// The result of the check of a file that an earlier agent had verified.
+    /// A file that an earlier agent had verified was checked again, with this result.
     case proofChecked(Int64, FileProof.Finding)
     /// The renaming of a complete file to its final name ended with this result. The result is `nil` if the file was not needed
     /// any more and was not renamed.
@@ -49,7 +49,7 @@ package enum AgentEvent: Sendable {
     /// The process received SIGTERM or SIGINT.
     case stopRequested
 
-    /// `true` for events about transferred bytes and ended attempts. Such events can make only transfers due, and no other work.
+    /// `true` for events about transferred bytes and ended attempts. After such an event, only transfers can have new work.
     var isOfTransport: Bool {
         switch self {
         case .transport, .attemptFinished: true

@@ -17,7 +17,7 @@ struct AgentParts {
     var cleanup = Cleanup()
     var activation: Activation
     var wakes = SystemWakes()
-    /// The number of migrations of the ledger that this version is known to contain.
+    /// The number of migrations in the ledger when this agent last checked whether a newer version changed the ledger.
     private var knownMigrations = 0
 
     init(_ moment: ClockReading, activation: Activation) {
@@ -31,7 +31,8 @@ struct AgentParts {
     /// Makes all decisions of one transaction of the agent. The order of the steps matters.
     mutating func planEverything(_ heard: [AgentEvent], living: Set<Int64>, _ pass: inout Pass) throws {
         // Checks whether a newer version changed the ledger, so that this agent has to end. The check is inside the transaction,
-        // because a change notification arrives before the commit is visible. The next notification may follow only hours later.
+        // because a change notification arrives before the commit is visible. The next change notification may arrive only hours
+        // later.
         try noticeNewerVersion(&pass)
         // The clocks are checked before the time budgets, because a budget must not end when the clock is set.
         try checkClocks(&pass)
@@ -64,7 +65,7 @@ struct AgentParts {
             // host any more.
             try pass.withdrawSuspicions()
         }
-        // In rows of a newer version, values may have another meaning.
+        // In rows that a newer version wrote, values may have another meaning.
         if !lifetime.isSuperseded { try planner.plan(&pass, isQuitting: lifetime.isQuitting) }
         // Sleep is planned after all other work, because the machine may sleep again if no work is left.
         try wakes.plan(&pass, hasAttempts: !attempts.isEmpty)
@@ -114,8 +115,8 @@ struct AgentParts {
             try planner.handle(event, &pass, &launches)
         case .conditions(let desktop):
             try conditions.update(desktop, pass)
-            // Any change of the network is a reason to try again at once, even if the network was available before and after the
-            // change.
+            // Any change of the network is a reason to try again immediately, even if the network was available before and after
+            // the change.
             if desktop.isNetworkAvailable { try attempts.retryUnreached(&pass) }
             wakes.handlePowerChange()
         case .timeChanged: time.handleTimeJump(pass)

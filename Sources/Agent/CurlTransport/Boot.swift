@@ -1,7 +1,7 @@
 import Glibc
 
 /// Passes the closure of a loop to the loop's new thread. Foundation's `Thread` is not used, because the agent could not wait for
-/// its end.
+/// the end of such a thread.
 final class Boot {
     private let body: @Sendable () -> Void
 

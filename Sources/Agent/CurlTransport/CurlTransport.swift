@@ -39,7 +39,7 @@ package final class CurlTransport: Transport {
     deinit { stop() }
 
     /// Starts an attempt, as `Transport` describes. A running attempt is not started a second time. After `stop`, an attempt ends
-    /// at once with `.cancelled`, on the caller's thread.
+    /// immediately with `.cancelled`, on the caller's thread.
     package func start(_ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink) {
         if !queue.append(.start(attempt, request, source, sink)) {
             handler(.ended(attempt, WireEnd(head: nil, failure: .cancelled, bytesSent: 0, bytesReceived: 0)))

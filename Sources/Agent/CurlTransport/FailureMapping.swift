@@ -11,7 +11,7 @@ extension CURLMcode {
 }
 
 extension RunningAttempt {
-    /// Returns libcurl's result as a failure of the port. Returns `nil` if the response is complete.
+    /// Returns libcurl's result as a ``WireFailure``. Returns `nil` if the response is complete.
     func failure(for code: CURLcode) -> WireFailure? {
         if let stop { return stop }
         if code != CURLE_OK, head == nil, let status = proxyRefusal { return .proxyRefused(status) }

@@ -29,7 +29,7 @@ final class Waker: Sendable {
     /// - Returns: The descriptor, or -1 if the process or the system has no free descriptor.
     static func eventDescriptor() -> Int32 { eventfd(0, Int32(EFD_NONBLOCK) | Int32(EFD_CLOEXEC)) }
 
-    /// Ends the current sleep. If the thread is not asleep, its next sleep ends at once.
+    /// Ends the current sleep. If the thread is not asleep, its next sleep ends immediately.
     func wake() {
         descriptor.withLock { descriptor in
             guard descriptor >= 0 else { return }
@@ -45,7 +45,7 @@ final class Waker: Sendable {
             descriptor = make()
             return (descriptor, descriptor >= 0)
         }
-        // Earlier calls of ``wake()`` had no effect because the descriptor was missing, so this call returns at once.
+        // Earlier calls of ``wake()`` had no effect because the descriptor was missing, so this call returns immediately.
         if isNew { return CURLM_OK }
         var entries = other.map { [$0] } ?? []
         if own >= 0 { entries.append(curl_waitfd(fd: own, events: Int16(CURL_WAIT_POLLIN), revents: 0)) }

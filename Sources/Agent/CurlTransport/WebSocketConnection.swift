@@ -78,7 +78,7 @@ package final class WebSocketConnection: Sendable {
     /// Closes the connection after all earlier messages were sent. If the connection is not open yet, it is cancelled.
     package func close(code: Int, reason: Data) { inbox.append(.close(code: code, reason: reason)) }
 
-    /// Ends the connection at once, without a close frame.
+    /// Ends the connection immediately, without a close frame.
     package func cancel() { inbox.append(.cancel) }
 
     /// Records that the app read a message. If the server had to wait, it can continue.

@@ -228,12 +228,12 @@ final class WebSocketLoop {
 
     private var isReading: Bool {
         guard case .talking = phase else { return false }
-        // A broken connection is read to its end, even if the reader is full. Only data that arrived before the connection broke
-        // is left.
+        // A broken connection is read to its end, even if the app has too many unread messages. Only data that arrived before the
+        // connection broke is left.
         return isBroken || !(machine.isOpen && inbox.isFull) && pongs < Self.pongLimit
     }
 
-    /// Reads the available data if the reader is not full.
+    /// Reads the available data, unless the app has too many unread messages.
     private func read() {
         hasMore = false
         for _ in 0..<Self.readsAtOnce {

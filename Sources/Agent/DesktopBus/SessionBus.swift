@@ -5,8 +5,8 @@ import Glibc
 /// thread runs the callbacks.
 ///
 /// libnotify always uses GLib's shared session connection (`g_bus_get`). GLib finds the address of this connection in the
-/// environment. `SessionBus` holds a reference to the connection, so that libnotify cannot create another connection. GLib would
-/// end the process if the bus of such another connection ended.
+/// environment. `SessionBus` holds a reference to the connection, so that libnotify cannot create another connection. If
+/// libnotify created another connection and the bus of that connection ended, GLib would end the process.
 ///
 /// GLib has only a weak reference to the shared connection. When all references to an old connection are released, the next
 /// `open` reads the environment again and creates a new connection. The references belong to notifications, libnotify's proxy,

@@ -14,9 +14,9 @@ package enum DesktopSignal: Sendable, Equatable {
 
 /// Watches the network, the power, the sleep and the time zone of this machine without polling.
 ///
-/// GIO's monitor reports the network, with NetworkManager if it runs. UPower reports the power, or the kernel if UPower is
-/// missing. logind reports sleep. Each service and the system bus may be missing. If a service does not respond, the kernel's
-/// state is used until the service responds.
+/// GIO's monitor reports the network, with NetworkManager if it runs. UPower reports the power. If UPower does not run, the
+/// kernel reports the power. logind reports sleep. Each service and the system bus may be missing. If a service does not respond,
+/// the kernel's state is used until the service responds.
 package final class DesktopConditionsMonitor: ConditionsSource {
     private let loop: GLibLoop
     private let latest: LatestConditions

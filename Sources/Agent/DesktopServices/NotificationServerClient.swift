@@ -18,10 +18,11 @@ final class NotificationServerClient: @unchecked Sendable {  // This is safe bec
     private var unanswered: [String: ShownNotice] = [:]
     private var messages: ServerMessages?
     private var signals: ServerSignals?
-    /// The identifiers of notifications of an earlier process, by number. Most servers report a press or a closing to every
-    /// process.
+    /// The identifiers of notifications of an earlier process, by number. Most servers report to every process that a
+    /// notification was pressed or closed.
     private var adoptedNotifications: [UInt32: String] = [:]
-    /// The activation tokens, by the number of the notification. A token arrives directly before its press.
+    /// The activation tokens, by the number of the notification. A token arrives directly before the press to which the token
+    /// belongs.
     private var tokens: [UInt32: String] = [:]
     private var doNotDisturb: DoNotDisturb?
     /// The notifications of an earlier process whose signals this process does not receive yet. Each value contains the number
@@ -94,8 +95,8 @@ final class NotificationServerClient: @unchecked Sendable {  // This is safe bec
             var target = shown[notice.identifier] ?? ShownNotice(identifier: notice.identifier, serverID: old)
             if notice.alerts, server.hidesReplacements, target.serverID != 0 {
                 handle(messages?.drainSignals(about: target.serverID) ?? [])
-                // The notification is shown again with a new number. If the agent is killed after the closing, the next agent
-                // shows the notification.
+                // The notification is shown again with a new number. If the agent is killed after it closed the notification, the
+                // next agent shows the notification.
                 removeAdopted(notice.identifier)
                 shown[notice.identifier] = nil
                 target.close()
@@ -112,8 +113,8 @@ final class NotificationServerClient: @unchecked Sendable {  // This is safe bec
         }
     }
 
-    /// Shows the notification. If a server froze, its late reply still counts, because a server that receives a notification
-    /// twice would show it twice.
+    /// Shows the notification. If the server freezes, the notification is not sent a second time, because the server would then
+    /// show it twice. The server's late reply is used.
     private func show(_ target: ShownNotice) throws(PresenterFailure) {
         unanswered[target.identifier] = nil
         if let connection = bus.connection { listen(on: connection) }
@@ -328,7 +329,7 @@ final class NotificationServerClient: @unchecked Sendable {  // This is safe bec
         identify()
     }
 
-    /// Reports the server that assigns the following ids.
+    /// Reports which server assigns the ids in the following events.
     private func identify() {
         guard let found = bus.servedIdentity, found != identity else { return }
         identity = found

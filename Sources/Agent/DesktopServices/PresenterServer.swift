@@ -45,9 +45,9 @@ package struct PresenterServer: Sendable, Equatable {
     /// 1.9 and GNOME 43.
     var reportsToSenderOnly: Bool { ["dunst", "gnome-shell"].contains(name) }
 
-    /// `true` if the replacement of a notification that left the screen appears only in the server's history. In plasma-workspace
-    /// 6, the state "expired" is kept after a replacement. plasma-workspace 6 also sends no `NotificationClosed` if the
-    /// notification had actions.
+    /// `true` if a notification that replaces another notification appears only in the server's history after the other
+    /// notification left the screen. In plasma-workspace 6, the state "expired" is kept after a replacement. plasma-workspace 6
+    /// also sends no `NotificationClosed` if the notification had actions.
     var hidesReplacements: Bool { name == "Plasma" }
 
     /// The server's name of the hint for pixels. The Desktop Notifications specification 1.2, "Hints", defines the names.

@@ -4,7 +4,8 @@ import CLibnotify
 /// A libnotify object for a notification that is on the screen or will be shown. This class is used only on the loop's thread.
 ///
 /// The signals of libnotify objects are not used. libnotify reports a signal that arrived before the reply as a signal of the new
-/// content. libnotify also reports only one closing per object. ``NotificationServerClient`` reads the server's signals in their order.
+/// content. libnotify also reports only once per object that a notification was closed. ``NotificationServerClient`` reads the
+/// server's signals in their order.
 final class ShownNotice {
     let identifier: String
     let notification: UnsafeMutablePointer<NotifyNotification>
@@ -73,8 +74,8 @@ final class ShownNotice {
     /// Records the number that the server's reply contained.
     func recordServerNumber(as number: UInt32) { serverID = number }
 
-    /// Restores the number, because libnotify forgets the number after a closing. The closing may even belong to replaced
-    /// content.
+    /// Restores the number, because libnotify forgets the number after a notification was closed. libnotify forgets the number
+    /// even if only replaced content was closed.
     private func restoreNumber() { stormy_notification_set_id(notification, gint(exactly: serverID) ?? 0) }
 
     private func fillHints(with notice: Notice, for server: PresenterServer) {

@@ -291,7 +291,7 @@ package struct NoticeLife: Equatable, Sendable {
         return commands
     }
 
-    /// Ends the wait for the first display, because the app's delegate decided that the notification is not shown. An earlier
+    /// Stops waiting for the first display, because the app's delegate decided that the notification is not shown. An earlier
     /// version that is on the screen stays on the screen.
     private mutating func cancelShowing(_ now: Date) {
         guard isWaiting else { return }

@@ -108,8 +108,8 @@ extension RequestLife {
             return []
         }
         // Only the occurrence of the launch that submits the request is excluded, and not the occurrences of earlier launches.
-        // The clock may have been ahead at an earlier launch. If its occurrence were excluded, a request that the user submits
-        // again would wait until that date.
+        // The clock may have been ahead at an earlier launch. If the occurrence of that launch were excluded, a request that the
+        // user submits again would wait until the date of that occurrence.
         return plan(after: served ?? .distantPast, now, zone)
     }
 

@@ -1,9 +1,10 @@
 import Foundation
 
-/// A refusal in the body of a successful response to a form. Many scripts respond with status 200 to a file that they did not store.
+/// A refusal in the body of a successful response to a form. Many scripts respond with status 200 although they did not store the
+/// file.
 ///
-/// Only refusals for programs are read: JSON with `success`, `ok`, `status`, `result`, `error` or `errors`, XML with `stat="fail"` (the
-/// form of Flickr's API), and XML that is an error. A page for readers is not interpreted.
+/// Only refusals in a form for programs are read: JSON with `success`, `ok`, `status`, `result`, `error` or `errors`, XML with
+/// `stat="fail"` (the form of Flickr's API), and XML that is an error. A web page for users is not interpreted.
 struct FormRefusal: Equatable {
     /// The reason as a single line, or an empty text if the body contains no reason.
     let reason: String
@@ -86,8 +87,8 @@ struct FormRefusal: Equatable {
             }
         }
 
-        /// `true` for `false`, for an HTTP status of an error, and for a word such as "failed". The number 0 is the success of some
-        /// scripts.
+        /// `true` for `false`, for an HTTP status of an error, and for a word such as "failed". The number 0 is not included,
+        /// because some scripts send it after a success.
         private var isFailedStatus: Bool {
             switch self {
             case .flag(let flag): !flag

@@ -8,8 +8,8 @@ package struct TransferTrouble: Codable, Equatable, Sendable {
     package var code: Int
     /// A sentence for the user. The sentence contains no secrets, so it contains neither headers nor the query of a URL.
     package var message: String
-    /// `true` if the network or the host cannot be reached. Such an attempt does not count as an attempt without progress. A
-    /// change of the network starts the next attempt immediately.
+    /// `true` if the network or the host cannot be reached. The failed attempt then does not count as an attempt without
+    /// progress. A change of the network starts the next attempt immediately.
     package var isWaitingForNetwork: Bool
     /// The code that is stored in the transfer's row. A time-out before the connection is established is stored as an unreachable
     /// host, and not as a stalled connection.

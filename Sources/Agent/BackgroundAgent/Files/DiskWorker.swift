@@ -17,14 +17,14 @@ package final class DiskWorker: @unchecked Sendable {  // This is safe because t
     /// they then know when the work is complete.
     let hasThread: Bool
 
-    /// The number of bytes without a digest up to which the owner of an ended attempt waits for the digest.
+    /// If an ended attempt has at most this number of bytes without a digest, the owner of the attempt waits for the digest.
     let waitedFor: Int64
 
     /// The system calls for the files of this worker and for all other files of transfers.
     package let calls: FileCalls
 
-    /// - Parameter waitedFor: The number of bytes without a digest up to which an owner waits. If `waitedFor` is negative, an
-    ///   owner never waits.
+    /// - Parameter waitedFor: The maximum number of bytes without a digest for which an owner waits. If `waitedFor` is negative,
+    ///   an owner never waits.
     package init(hasThread: Bool = true, waitedFor: Int64 = 16 << 20, calls: FileCalls = FileCalls()) {
         (self.hasThread, self.waitedFor, self.calls) = (hasThread, waitedFor, calls)
     }
@@ -34,7 +34,7 @@ package final class DiskWorker: @unchecked Sendable {  // This is safe because t
         case nothing
         /// The task has more work, which continues in the next turn.
         case more
-        /// The task has too little work for a turn now. Its turn follows if no more data arrives for one second.
+        /// The task has too little work for a turn now. The task gets a turn when no more data has arrived for one second.
         case little
     }
 
@@ -42,7 +42,7 @@ package final class DiskWorker: @unchecked Sendable {  // This is safe because t
     private static let patience = Duration.seconds(1)
 
     /// A task that waits for its turn. The reference is weak, because a small file is often complete before its turn. The file
-    /// and its descriptor are then released at once.
+    /// and its descriptor are then released immediately.
     private struct Waiting {
         weak var task: (any DiskWork)?
         let due: SuspendingClock.Instant
@@ -53,7 +53,7 @@ package final class DiskWorker: @unchecked Sendable {  // This is safe because t
     private var later: [Waiting] = []
     private var isRunning = false
 
-    /// Queues a task. `rest` is the amount of its work.
+    /// Queues a task. `rest` is the amount of work that the task has.
     func enqueue(_ task: any DiskWork, _ rest: Rest) {
         if case .nothing = rest { return }
         condition.lock()

@@ -201,7 +201,7 @@ final class DownloadFile: BodySink, DiskWork {
         return rest
     }
 
-    /// - Parameter beginning: the opening of the file to which the work belongs. Each opening has another descriptor.
+    /// - Parameter beginning: the value of `bytes.beginning` when the work began. The value changes each time the file is opened.
     private func failWork(_ beginning: Int, syncing: Bool = false) -> DiskWorker.Rest {
         let number = errno
         state.withLock { state in
@@ -213,7 +213,7 @@ final class DownloadFile: BodySink, DiskWork {
         return .nothing
     }
 
-    /// Ends the wait of the owner.
+    /// Notifies an owner that waits until all bytes are synced and hashed.
     private func endSettling(_ beginning: Int) {
         let settled = state.withLock { state -> WireEnd? in
             guard state.bytes.beginning == beginning, case .reported(let end) = state.settling else { return nil }
@@ -388,12 +388,12 @@ final class DownloadFile: BodySink, DiskWork {
 }
 
 extension FileTrouble {
-    /// The problem that the partial file is missing. The next attempt also detects this and requests the complete file.
+    /// The error for a missing partial file. The next attempt also detects this and requests the complete file.
     fileprivate static func lostPart(_ path: String) -> FileTrouble {
         FileTrouble(why: "\(path): the partial file of the download is missing", isPassing: true)
     }
 
-    /// The problem that another program changed the partial file. The next attempt starts from the beginning.
+    /// The error for a partial file that another program changed. The next attempt starts from the beginning.
     static func changedPart(_ path: String) -> FileTrouble {
         FileTrouble(why: "\(path): another program changed the file", isPassing: true, isOfNoUse: true)
     }

@@ -19,7 +19,7 @@ struct DownloadFileState {
         case rest(from: Int64)
     }
 
-    /// The state of an owner's wait until all bytes are synced and hashed.
+    /// Records whether and how the owner of the file waits until all bytes are synced and hashed.
     enum Settling {
         case no
         /// The owner waits on its own thread.

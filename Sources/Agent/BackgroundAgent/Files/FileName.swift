@@ -86,8 +86,8 @@ package enum FileName {
         case failed(FileTrouble)
     }
 
-    /// Returns the reason why a partial file must not get its final name. Returns `nil` if the partial file is the file that was
-    /// verified.
+    /// Returns the reason why a partial file must not be renamed to its final name. Returns `nil` if the partial file is the file
+    /// that was verified.
     ///
     /// - Parameter sight: The state of the partial file at the time when its content was verified.
     static func objection(to part: URL, _ whole: URL, _ sight: FileVersion, _ calls: FileCalls) -> NamingResult? {

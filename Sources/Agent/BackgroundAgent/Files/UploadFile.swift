@@ -129,10 +129,10 @@ final class UploadFile: BodySource {
 }
 
 extension FileTrouble {
-    /// The trouble that the queued copy is not in the spool.
+    /// The error for an upload whose queued copy is missing from the spool.
     static let queuedCopyIsGone = FileTrouble(why: "The queued copy of the file is missing from the spool.", isPassing: false)
 
-    /// The problem that the spool is another folder than the folder into which the copy was put.
+    /// The error for an upload whose queued copy was put into another folder than the spool.
     static func queuedCopyIsElsewhere(_ spool: URL) -> FileTrouble {
         FileTrouble(
             why: """

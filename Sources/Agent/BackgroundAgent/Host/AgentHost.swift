@@ -15,7 +15,7 @@ package final class AgentHost {
     /// `true` if all work is complete and the agent can be released.
     package var hasFinished: Bool { agent.lifetime.hasEnded }
 
-    /// Continues after the agent finished. The next call of ``turn()`` then runs at once.
+    /// Continues after the agent finished. The next call of ``turn()`` then runs immediately.
     package func continueWork() { wake = .distantPast }
 
     /// Runs a turn of the agent if the turn is due, an event was received, or another process wrote to the ledger. Otherwise the

@@ -2,8 +2,8 @@ import BackgroundLedger
 import Foundation
 import ProcessSupport
 
-/// The lock of an agent. Only one process can hold the lock, and it holds the lock until it ends. The process writes the reason
-/// into the lock file if it has to wait.
+/// The lock of an agent. Only one process can hold the lock, and this process holds the lock until it ends or releases the lock.
+/// If the process has to wait because of a problem, the process writes the reason into the lock file.
 final class AgentLock {
     private let directories: AppDirectories
     private var held: FileLock?

@@ -30,8 +30,8 @@ package final class AgentProcess {
         let directories = AppDirectories(appIdentifier: appIdentifier)
         let lock = AgentLock(directories)
         program = ProgramFile(appIdentifier: appIdentifier)
-        // The number of tries is limited. Without the lock, every command may have started a process that waits like this
-        // process.
+        // The number of tries is limited. As long as no process holds the lock, every command may start another process that
+        // waits in the same way.
         let isAlone = try Self.waitingOut(upTo: Self.boundedTries, lock) { () throws(StoreError) in
             try directories.createStateFolders()
             return try lock.acquire()
@@ -139,7 +139,7 @@ package final class AgentProcess {
     package static let tryAgain: Int32 = 75
 
     /// The exit code after a newer version changed the ledger or replaced the program, or after a file of the ledger was
-    /// replaced. Another agent must continue at once.
+    /// replaced. Another agent must continue immediately.
     package static let superseded: Int32 = 76
 
     /// Runs the agent until all work is complete or the process has to stop. Returns the exit code.
@@ -247,7 +247,7 @@ package final class AgentProcess {
         }
     }
 
-    /// The reason for the end of the loop.
+    /// The reason why the loop ended.
     private enum Ending {
         /// No work is left, or the process was asked to stop.
         case finished
@@ -298,7 +298,8 @@ package final class AgentProcess {
             loop.setTimer([wake, changes.nextCheckTime].compactMap { $0 }.min())
             guard host.hasFinished else { return nil }
             if host.agent.armActivation() { return .finished }
-            // The next turn runs at once, because it records the reason.
+            // No program can start the agent again, so the agent continues. The next turn runs immediately, because it records
+            // the reason.
             host.continueWork()
             loop.setTimer(Date())
             return nil

@@ -4,8 +4,8 @@ import ProcessSupport
 
 /// Detects commits of other processes to the ledger, and changes of files that an app specified.
 ///
-/// Other programs may use all inotify instances or watches of the system. The agent then checks for changes at intervals and
-/// reports the missing watch.
+/// Other programs may use all inotify instances or watches of the system. The agent then checks for changes at intervals, and
+/// reports that it has no watch.
 final class ChangeWatch {
     private let ledger: Ledger
     private let loop: EventLoop

@@ -25,8 +25,8 @@ struct FileWatch: ~Copyable {
         descriptor = made
     }
 
-    /// Adds the watches. Call this method again after each event, because a missing folder may exist by now. A repeated watch has
-    /// no effect.
+    /// Adds the watches. Call this method again after each event, because a missing folder may exist by now. Adding a watch a
+    /// second time has no effect.
     ///
     /// - Throws: An error if the system has no free watches.
     static func arm(_ descriptor: Int32, _ paths: [String]) throws(StoreError) {

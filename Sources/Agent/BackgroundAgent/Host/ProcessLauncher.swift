@@ -138,8 +138,8 @@ final class ProcessLauncher: Launcher {
     }
 
     /// Returns `true` if the launch's process is alive. The lock is checked only if this launcher has not detected the end of the
-    /// process. Between its fork and its exec, another child of this process holds a copy of the lock's descriptor, and can
-    /// outlive the launch.
+    /// process. Otherwise a launch that has ended could seem to be alive: between fork and exec, another child of this process
+    /// also holds the lock.
     func isAlive(_ launch: Int64) -> Bool {
         !over.contains(launch) && FileLock.isHeld(ledger.directories.launchLock(launch), unknown: true)
     }
@@ -175,7 +175,7 @@ final class ProcessWatch {
         return watchDescriptor(of: process) || watchPresence(of: process)
     }
 
-    /// Watches a process by a descriptor.
+    /// Watches a process by the descriptor of the process.
     ///
     /// - Returns: `false` if the process has ended, or if no descriptor can refer to the process. For example, the process may be
     ///   in another PID namespace or time namespace.

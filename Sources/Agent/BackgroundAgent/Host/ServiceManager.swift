@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// The service manager that started this process. The type reads the data that the manager passes, and sends notifications to the
+/// The service manager that started this process. The type reads the data that the manager passes, and sends reports to the
 /// manager.
 ///
 /// The protocol is stable, and is described in sd_listen_fds(3) and sd_notify(3).
@@ -28,10 +28,10 @@ package enum ServiceManager {
         return getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &kind, &size) == 0 && kind == Int32(SOCK_DGRAM.rawValue)
     }
 
-    /// Reads the change notifications that have arrived. If notifications stayed in the socket, the manager would start the agent
-    /// again as soon as the agent exits.
+    /// Reads the change notifications that have arrived. If change notifications stayed in the socket, the manager would start
+    /// the agent again as soon as the agent exits.
     ///
-    /// The number of reads is limited, so that an app with endless notifications does not stop the agent's work.
+    /// The number of reads is limited, so that an app that sends change notifications endlessly does not stop the agent's work.
     static func drain(_ descriptor: Int32) {
         var byte: UInt8 = 0
         var left = 1_000

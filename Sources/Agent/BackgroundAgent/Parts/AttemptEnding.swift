@@ -241,7 +241,7 @@ struct AttemptEnding {
         _ pass: inout Pass
     ) throws {
         if let suspicion = trouble.suspicion {
-            // A process that awaits the response receives the error at once, and can react to it.
+            // A process that awaits the response receives the error immediately, and can react to the error.
             guard transfer.isAdopted else { return try pass.fail(&transfer, trouble) }
             try pass.show(AgentNotice(suspicion, host: transfer.host, message: trouble.message, now: pass.now))
         }
@@ -256,7 +256,7 @@ struct AttemptEnding {
     }
 
     /// Returns the factor for a pause. If a host cannot be reached for hours, frequent attempts are not necessary, because a
-    /// change of the network causes an attempt at once.
+    /// change of the network immediately causes an attempt.
     ///
     /// - Parameter unreached: the number of consecutive attempts that reached no server.
     private static func stretch(_ unreached: Int) -> Double { min(pow(1.5, Double(unreached)), longestStretch) }

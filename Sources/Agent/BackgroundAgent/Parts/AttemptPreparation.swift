@@ -108,11 +108,11 @@ enum AttemptPreparation {
         }
     }
 
-    /// Returns the names in this folder that other uploads of this computer may have. `open` contains the names of uploads
-    /// without a response yet.
+    /// Returns the names in this folder that other uploads of this computer use or may use. `open` contains the names of uploads
+    /// that have no response yet.
     ///
     /// `stored` contains the names of completed uploads. These names are necessary if the server does not report whether a name
-    /// is in use. The names are also necessary if this upload may already have a file in the folder.
+    /// is in use. The names are also necessary if the server may already have the file of this upload in the folder.
     private static func namesOfOthers(
         _ transfer: TransferRecord, _ transaction: LedgerTransaction, alsoStored: Bool
     ) throws -> (open: Set<String>, stored: Set<String>) {
@@ -128,8 +128,8 @@ enum AttemptPreparation {
     }
 
     /// Returns the common beginning of a name and its numbered forms. The beginning contains only characters that an address does
-    /// not encode. The beginning is so short that it is never cut. So only a few of thousands of stored names have an equal
-    /// beginning.
+    /// not encode. The beginning is so short that it is not cut even in a shortened name. A search by this beginning returns only
+    /// a few of thousands of stored names.
     private static func plainBeginning(of name: String) -> String {
         let stem = name.lastIndex(of: ".").map { name[..<$0] } ?? name[...]
         return String(

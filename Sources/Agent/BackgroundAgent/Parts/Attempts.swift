@@ -32,8 +32,8 @@ struct Attempts {
 
     // MARK: Outside the transaction
 
-    /// Completes the slow work of ended attempts before the transaction, because other processes also write to the ledger. Small
-    /// complete files also get their final names.
+    /// Completes the slow work of ended attempts before the transaction, because other processes cannot write to the ledger
+    /// during the transaction. Small complete files also get their final names.
     ///
     /// - Returns: The remaining events, and whether names in the spool have to be synced to the disk.
     mutating func finishEnded(_ heard: [AgentEvent]) -> (heard: [AgentEvent], hasLinked: Bool) {
@@ -191,7 +191,7 @@ struct Attempts {
 
     /// Handles the check of a file that an earlier agent verified.
     ///
-    /// - Parameter mayBegin: `true` if a new download can begin at once.
+    /// - Parameter mayBegin: `true` if a new download can begin immediately.
     mutating func handleProof(of id: Int64, _ finding: FileProof.Finding, mayBegin: Bool, _ pass: inout Pass) throws {
         guard var entry = entries[id], let checks = entry.checks else { return }
         entry.phase = .idle

@@ -13,7 +13,7 @@ struct HostPauses: Equatable {
     }
 
     private var pauses: [String: Pause] = [:]
-    /// The date of the last command to retry transfers at once.
+    /// The date of the last command to retry transfers immediately.
     private var retriedAt: Date?
 
     /// The maximum pause of a host in seconds.

@@ -41,7 +41,7 @@ struct PassScope {
         }
     }
 
-    /// Requires that the next pass is a complete pass that is due at once.
+    /// Requires that the next pass is a complete pass that is due immediately.
     mutating func requireFullPass() { mustCheck = true }
 
     /// Returns `true` if another pass is due. `hasChanged` is `true` if the last pass changed rows.
@@ -54,7 +54,7 @@ struct PassScope {
 
     /// Records effects that will be performed. Effects may make other work due.
     ///
-    /// - Returns: `true` if another pass is due at once.
+    /// - Returns: `true` if another pass is due immediately.
     mutating func record(_ effects: [AgentEffect]) -> Bool {
         if effects.contains(where: { !$0.isOfTransfersAlone }) { mustCheck = true }
         return mustCheck && !effects.isEmpty

@@ -44,7 +44,7 @@ struct ServerCalls {
     }
 
     private struct Refusal {
-        /// The revision of the refused content. Content with another revision is tried at once.
+        /// The revision of the refused content. Content with another revision is tried immediately.
         var revision: Int
         /// The number of consecutive refusals by the server.
         var count: Int

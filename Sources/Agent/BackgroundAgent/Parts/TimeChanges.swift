@@ -29,8 +29,8 @@ enum TimeChanges {
                 woke: change))
     }
 
-    /// Records the time zone, the day and the clock at the beginning of the launch, because the app now knows them. The next
-    /// launch reports later changes.
+    /// Records the time zone, the day and the clock at the beginning of the launch, because this launch reports them to the app.
+    /// The next launch reports later changes.
     static func recordKnownTime(_ pass: Pass) throws {
         guard try pass.transaction.fact(.significantTime) != nil else { return }
         let reported = try pass.transaction.fact(.significantTimeBeingTold) ?? SignificantTime(at: pass.now, in: pass.zone)

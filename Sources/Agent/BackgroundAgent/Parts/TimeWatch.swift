@@ -76,7 +76,7 @@ struct TimeWatch {
         lastRecorded = pass.now
     }
 
-    /// The maximum number of seconds that are not counted as an absence.
+    /// Time in which no agent ran or the machine slept is ignored if it is at most this number of seconds.
     private static let notAway: Double = 60
     /// The number of seconds between two records of a check. After a crash, a new agent may credit this number of seconds too
     /// much. The new agent also credits the time in which no check was necessary.
