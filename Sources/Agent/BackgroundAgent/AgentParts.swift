@@ -142,8 +142,8 @@ struct AgentParts {
         let change = try time.check(&pass)
         if change.shift != 0 {
             launches.shift(by: change.shift)
-            // If an attempt failed because of a certificate's dates, it used the clock before the change. So the transfer is
-            // tried again.
+            // An attempt that failed because of a certificate's dates used the clock before this change. So the transfer is tried
+            // again.
             try pass.transaction.retryTransfers(waitingWith: TransferTrouble.recordedClockCodes, now: pass.now)
         }
         if change.shift != 0 { try wakes.resetAlarm(&pass) }

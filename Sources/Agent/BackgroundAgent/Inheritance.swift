@@ -92,8 +92,8 @@ extension AppDirectories {
     /// Removes copies that are older than a month. The age must first have been detected more than a week ago. Because of this
     /// week, no copy is removed if the clock is ahead for a short time.
     ///
-    /// The modification time of a copy is the time at which the copy was moved here. The access time is the time at which the age
-    /// was first detected.
+    /// The modification time of a copy is the time at which the copy was moved into this folder. The access time is the time at
+    /// which the age was first detected.
     ///
     /// - Parameter now: the seconds since 1970.
     func removeOldCopies(now: Int) {

@@ -34,8 +34,8 @@ extension Pass {
     /// Fails a transfer if its file cannot be opened and so no bytes were sent.
     mutating func failWithoutSource(_ transfer: inout TransferRecord, _ trouble: FileTrouble) throws {
         var trouble = trouble
-        // A copy that is missing in its original folder can never be sent. If the spool is another folder, the copy may be
-        // available later.
+        // A copy that is missing in its original folder can never be sent. If the agent now uses another folder as its spool, the
+        // copy may be available later.
         if trouble == .queuedCopyIsGone, transfer.bodyFile != nil, try !transaction.knows(spool: spool) {
             trouble = .queuedCopyIsElsewhere(spool)
         }

@@ -73,7 +73,7 @@ struct RequestOptions {
     /// options.
     func applyConnection(to easy: UnsafeMutableRawPointer, _ request: WireRequest) {
         set(easy, CURLOPT_NOSIGNAL, 1)
-        // Without this option, the end of an attempt would wait for its name resolution and block all other attempts.
+        // Without this option, an attempt could not end during its name resolution, and would block all other attempts.
         set(easy, CURLOPT_QUICK_EXIT, 1)
         set(easy, CURLOPT_URL, request.url)
         set(easy, CURLOPT_PROTOCOLS_STR, "http,https")

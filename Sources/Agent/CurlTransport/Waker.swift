@@ -9,7 +9,7 @@ import Synchronization
 /// that time, the thread never wakes. The descriptor of this type is created as soon as a descriptor is free. Before that, the
 /// thread checks for work once per second.
 final class Waker: Sendable {
-    /// The number of milliseconds between two checks if the descriptor is missing.
+    /// The number of milliseconds between two checks if the descriptor could not be created.
     private static let pause: Int32 = 1_000
 
     /// Creates the descriptor. Tests pass a function that fails to create a descriptor.
@@ -45,7 +45,7 @@ final class Waker: Sendable {
             descriptor = make()
             return (descriptor, descriptor >= 0)
         }
-        // Earlier calls of ``wake()`` had no effect because the descriptor was missing, so this call returns immediately.
+        // Earlier calls of ``wake()`` had no effect because the descriptor did not exist yet, so this call returns immediately.
         if isNew { return CURLM_OK }
         var entries = other.map { [$0] } ?? []
         if own >= 0 { entries.append(curl_waitfd(fd: own, events: Int16(CURL_WAIT_POLLIN), revents: 0)) }

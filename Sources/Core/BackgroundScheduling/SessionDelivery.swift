@@ -8,7 +8,7 @@ package enum SessionDelivery {
     /// The maximum number of seconds for which the oldest undelivered event waits for more events.
     package static let batchWindow: Double = 5
 
-    /// The number of seconds for which a launch of the session counts toward the pause.
+    /// Launches of the session within this number of seconds make the pause longer.
     package static let memory: Double = 3_600
     /// The number of launches within ``memory`` seconds that are allowed without a pause.
     private static let free = 20

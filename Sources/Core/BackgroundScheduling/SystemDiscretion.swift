@@ -6,13 +6,13 @@ import Foundation
 ///
 /// A request begins immediately if a user's command submits it, or if it is the first request of its identifier.
 package enum SystemDiscretion {
-    /// The number of seconds for which a launch counts toward the pause.
+    /// Launches within this number of seconds make the pause longer.
     package static let memory: Double = 86_400
     /// The longest pause before the request begins, in seconds.
     package static let longest: Double = 3_600
 
-    /// Returns the pause in seconds. The pause is `base` after the first counted launch. Each further launch within a day doubles
-    /// the pause, up to an hour.
+    /// Returns the pause in seconds. The pause is `base` after the first launch within a day. Each further launch within the day
+    /// doubles the pause, up to an hour.
     ///
     /// - Parameter base: The first pause in seconds. If the value is 0, requests have no pause.
     package static func pause(afterLaunches count: Int, base: Double) -> Double {

@@ -6,8 +6,8 @@ import Foundation
 /// server responds with a redirect. After such a response, this type requests a file name that does not exist on the server.
 ///
 /// Over http, the upload waits if the response for this name is success or a redirect. The file is sent again only after this
-/// request receives another response. Over https, the upload fails if the response is the same redirect, because it is unknown
-/// whether the server has the file.
+/// request receives another response. Over https, the upload fails if this request and the request that sent the file are
+/// redirected to the same address, because it is unknown whether the server has the file.
 struct DoubtedUpload: UploadProtocol {
     private enum State: Equatable {
         case sending

@@ -46,7 +46,8 @@ package struct DownloadMachine: Equatable, Sendable {
         self.policy = policy
     }
 
-    /// Forgets the stored bytes, because the bytes are missing on the disk. The next attempt requests the complete file.
+    /// Forgets the stored bytes, because the disk does not contain these bytes any more. The next attempt requests the complete
+    /// file.
     package mutating func forgetPartial() { partial = nil }
 
     /// Returns the request of the next attempt.

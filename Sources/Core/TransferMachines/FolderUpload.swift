@@ -2,8 +2,8 @@ import Foundation
 
 /// An upload into a folder by PUT, or by PUT and MOVE for WebDAV. The process may be killed at any line of code.
 ///
-/// After any crash, lost response or retry, exactly one complete copy has a final name, and no other file was changed. If the
-/// response to a request is missing, the upload checks the state of the server before it sends the request again.
+/// After any crash, lost response or retry, exactly one complete copy has a final name, and no other file was changed. If no
+/// response to a request arrived, the upload checks the state of the server before it sends the request again.
 struct FolderUpload: UploadProtocol {
     enum State {
         /// The upload sends HEAD for the final name, because this name must be free.

@@ -70,7 +70,7 @@ extension FolderUpload {
     /// Handles the response to a request for a part of the file or for the complete file. If the server does not send the
     /// content, only the length is known.
     ///
-    /// The length is not a proof if this upload sent nothing to the name. The length is also not a proof if another upload of
+    /// The length proves nothing if this upload sent nothing to the name. The length also proves nothing if another upload of
     /// this machine stored its file under the name. After a lost PUT, the server may have only a part, so the length is checked.
     /// A MOVE either moves the complete file or does nothing, so the length is not checked.
     mutating func afterReadBack(
@@ -96,7 +96,7 @@ extension FolderUpload {
     }
 
     /// Handles the content of the temporary file, which was read after the response to the PUT was lost. If the server does not
-    /// send the content, the length is the proof.
+    /// send the content, the file is accepted by its length.
     mutating func afterBodyReadBack(
         _ head: ResponseHead, _ comparison: BodyComparison?, _ index: Int, _ question: ReadBack, foldersMade: Bool,
         _ pauses: Pauses

@@ -47,7 +47,8 @@ struct FormUpload: UploadProtocol {
         """
 
     mutating func lost(_ end: WireEnd) {
-        // Only completely sent forms are counted. If the connection broke, the server may not have received the complete form.
+        // `losses` counts only forms that were sent completely. If the connection broke, the server may not have received the
+        // complete form.
         if end.failure == .stalled, end.bytesSent >= form.length(around: plan.order.byteCount) { losses += 1 }
     }
 

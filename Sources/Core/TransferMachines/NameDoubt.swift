@@ -80,11 +80,11 @@ extension NameDoubt {
         case stored(isMeasured: Bool)
         /// The server does not show the file to this user. The file may still exist.
         case hidden
-        /// The file is missing, or has another length. The check is repeated.
+        /// The server does not show the file, or shows another length. The check is repeated.
         case again(UploadOutcome)
-        /// The file is missing, and the earlier checks had the same result.
+        /// The server does not show the file, also after repeated checks.
         case missing
-        /// The file has another length, and the earlier checks had the same result.
+        /// The server shows another length of the file, also after repeated checks.
         case otherLength(Int64)
         /// The meaning of the response does not depend on the request (``CommonResponse``).
         case other
@@ -142,14 +142,15 @@ extension NameDoubt {
 
     /// Evaluates the response to a request for a part of a file.
     ///
-    /// - Parameter lengthIsProof: `true` if the length proves the file when the server does not send its content. If the server
-    ///   shows no length, the server's earlier response is the proof.
+    /// - Parameter lengthIsProof: `true` if the file is accepted by its length when the server does not send the content. If the
+    ///   server also shows no length, the server's earlier response is sufficient.
     mutating func verdict(
         _ question: ReadBack, _ head: ResponseHead, _ comparison: BodyComparison?, of plan: UploadPlan, lengthIsProof: Bool,
         _ pauses: Pauses
     ) -> Verdict {
         let unseen: Verdict = lengthIsProof ? .ours(question.isMeasured ? .length : .answer) : .another
-        // Such a page is not a proof, because a captive portal responds with a page for every address.
+        // Such a page does not prove that the server has the file, because a captive portal responds with a page for every
+        // address.
         if head.status == 200, head.isPage(inPlaceOf: plan), comparison != .same { return .again(pauses.page(head)) }
         switch question.finding(head, comparison) {
         case .ours(let found): return .ours(found)

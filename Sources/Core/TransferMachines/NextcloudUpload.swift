@@ -4,8 +4,8 @@ import Foundation
 /// with the final name.
 ///
 /// The upload does not send a chunk again if the server lists the chunk. The upload does not change other files, because it
-/// checks the name and sends `Overwrite: F`. If the response to the MOVE is missing, the upload checks the final file before it
-/// sends another request.
+/// checks the name and sends `Overwrite: F`. If no response to the MOVE arrived, the upload checks the final file before it sends
+/// another request.
 struct NextcloudUpload: UploadProtocol {
     enum State {
         /// The upload sends HEAD for the final name.
@@ -26,8 +26,8 @@ struct NextcloudUpload: UploadProtocol {
         /// The MOVE had no clear success, and the upload lists the chunks' folder by PROPFIND. A successful MOVE removes this
         /// folder. `wasRefused` is `true` if the server responded with 412.
         case queryingPlace(Int, wasRefused: Bool)
-        /// The chunks are missing or the name was refused, and the upload sends HEAD for the final name. This upload may have
-        /// made the file with this name. `wasRefused` is `true` if the chunks exist and the server responded with 412.
+        /// The chunks do not exist any more, or the name was refused. The upload sends HEAD for the final name. This upload may
+        /// have made the file with this name. `wasRefused` is `true` if the chunks exist and the server responded with 412.
         case queryingTarget(Int, wasRefused: Bool)
         /// The MOVE had no clear success, and the upload reads by GET a file that has the name and the length of this upload's
         /// file.

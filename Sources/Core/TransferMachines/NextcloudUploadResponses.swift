@@ -251,7 +251,7 @@ extension NextcloudUpload {
             state = wasRefused ? .queryingTarget(index, wasRefused: true) : .moving(index)
             return .continue
         case 404, 410:
-            // The chunks are missing. A successful MOVE removes the chunks.
+            // The chunks do not exist any more. Possibly a MOVE succeeded, because a successful MOVE removes the chunks.
             doubt.open()
             state = .queryingTarget(index, wasRefused: false)
             return .continue
@@ -259,9 +259,9 @@ extension NextcloudUpload {
         }
     }
 
-    /// Handles the check of the final name if the chunks are missing or a proxy hides them. The name was free shortly before.
-    /// Another file may have the name if the MOVE was not carried out. So the file is read back even if the server shows no
-    /// length.
+    /// Handles the check of the final name if the chunks do not exist any more or a proxy hides them. The name was free shortly
+    /// before. Another file may have the name if the MOVE was not carried out. So the file is read back even if the server shows
+    /// no length.
     private mutating func afterTarget(
         _ head: ResponseHead, _ index: Int, wasRefused: Bool, _ pauses: Pauses
     ) -> UploadOutcome {

@@ -3,8 +3,8 @@
 /// The comparison is necessary because another machine may have stored a file with the same name and length. A small file is read
 /// completely. For a large file, four blocks are read.
 ///
-/// If this upload sent nothing to the name, four equal blocks are not a proof. An earlier version of the file often has the same
-/// length and differs in a few bytes. So in such an upload, a large file is also read completely.
+/// If this upload sent nothing to the name, four equal blocks do not prove that the files are equal. An earlier version of the
+/// file often has the same length and differs in a few bytes. So in such an upload, a large file is also read completely.
 struct ReadBack: Equatable, Sendable {
     /// The maximum number of bytes of a small file.
     static let maximumBytes: Int64 = 1 << 20

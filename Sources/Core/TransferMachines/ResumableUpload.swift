@@ -40,7 +40,7 @@ struct ResumableUpload: UploadProtocol {
         state = memory?.place == nil ? .creating : .querying
     }
 
-    /// The proof of the upload, which is the number of bytes that the server reports.
+    /// The evidence that the server has the file: the number of bytes that the server reports.
     var proof: UploadProof { .length }
 
     var stage: Int64 { storedBytes }

@@ -263,7 +263,7 @@ struct S3Upload: UploadProtocol {
         return .continue
     }
 
-    /// Continues with the next missing part, or with the completion if no part is missing.
+    /// Continues with the next part that the server does not have, or completes the object if the server has all parts.
     mutating func continueWork(_ index: Int) -> UploadOutcome {
         let missing = (1...parts.count).first { tags[$0] == nil }
         let last: State = knowledge.lacksConditions == true ? .queryingAgain(index) : .completing(index)

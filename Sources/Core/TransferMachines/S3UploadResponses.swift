@@ -272,7 +272,8 @@ extension S3Upload {
     private mutating func afterList(
         _ head: ResponseHead, _ end: WireEnd, _ index: Int, _ marker: Int, _ pauses: Pauses
     ) -> UploadOutcome {
-        // The parts are missing, or the credentials do not permit a list of the parts. All parts are then sent again.
+        // The server does not have the parts any more, or the credentials do not permit a list of the parts. All parts are then
+        // sent again.
         if [403, 404, 405, 501].contains(head.status) { return startOver(index) }
         guard (200..<300).contains(head.status) else { return other(head, end, pauses) }
         // Two names are accepted, because the test server moto uses the second name.

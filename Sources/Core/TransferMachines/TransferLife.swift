@@ -6,13 +6,13 @@ import Foundation
 /// receives an event and returns a list of commands. The ledger stores the state in the columns of the transfer's row.
 ///
 /// This type uses these terms: an app **awaits** a transfer. When the last await ends (the event is **left**), an equal request
-/// may continue the transfer within the grace time. A task **adopts** a transfer, and the end of an adopted transfer is then
-/// delivered by an event. The app **suspends** and **releases** a transfer. The user **pauses**, **resumes** and **retries** a
+/// may continue the transfer within the grace time. A task **adopts** a transfer, and an event then reports the end of the
+/// transfer to the app. The app **suspends** and **releases** a transfer. The user **pauses**, **resumes** and **retries** a
 /// transfer.
 package struct TransferLife: Equatable, Sendable {
     /// The current phase of the transfer, for example `queued` or `running`.
     package private(set) var phase: Phase
-    /// The demand for the transfer: whether processes await the transfer, or an event delivers its end.
+    /// The demand for the transfer: whether processes await the transfer, or an event will report its end to the app.
     package private(set) var wish: Demand
     /// The data that is kept after the transfer ended.
     package private(set) var kept: Kept

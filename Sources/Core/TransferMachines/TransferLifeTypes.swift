@@ -50,7 +50,7 @@ extension TransferLife {
         case awaited
         /// No process awaits the transfer any more. An equal request may continue the transfer until this date.
         case graceful(until: Date)
-        /// An event delivers the end of the transfer.
+        /// An event will report the end of the transfer to the app.
         case adopted
         /// The transfer ended. Only processes that still await the transfer are notified.
         case unwanted
@@ -138,7 +138,7 @@ extension TransferLife {
     package enum Command: Equatable, Sendable {
         /// Notify the app that the transfer ended.
         case reportEnd
-        /// Delete the earlier notification about the end of the transfer, because the app will be notified again.
+        /// Delete the earlier event about the end of the transfer, because another event will be created.
         case forgetReport
         /// Remove the partial file, or the file in the spool.
         case removeFiles

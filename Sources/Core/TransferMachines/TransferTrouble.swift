@@ -26,8 +26,8 @@ package struct TransferTrouble: Codable, Equatable, Sendable {
     /// The stored codes of problems that a change of the clock may solve.
     package static let recordedClockCodes = [-1202]
 
-    /// A suspected problem between this computer and the server. A single response is not a proof, so the transfer waits and
-    /// reports the suspicion.
+    /// A suspected problem between this computer and the server. A single response does not prove the problem, so the transfer
+    /// waits and reports the suspicion.
     package enum Suspicion: String, Codable, CaseIterable, Sendable {
         /// A captive portal responds instead of the server.
         case portal

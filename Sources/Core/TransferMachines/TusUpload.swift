@@ -271,8 +271,8 @@ struct TusUpload: UploadProtocol {
 
     /// Handles the check after the server reported that it has the complete file.
     ///
-    /// SeaweedFS deletes the session of a complete upload, and a hook of tusd can move the file. So if the address is missing,
-    /// the file is not necessarily lost. The response to the PATCH is then the only proof.
+    /// SeaweedFS deletes the session of a complete upload, and a hook of tusd can move the file. So if the address does not exist
+    /// any more, the server may still have the file. The response to the PATCH is then the only proof for this.
     private mutating func afterConfirmation(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300 where head.mayBeOfAPortal && pauses.policy.suspicionDelay != nil:
@@ -294,7 +294,8 @@ struct TusUpload: UploadProtocol {
             }
             return pauses.retry(
                 head, "The server has \(offset) of \(plan.order.byteCount) bytes, although it reported the complete file.")
-        // The place is missing, or a proxy blocks the request. The protocol permits 403, 404 and 410 for a missing place.
+        // The place does not exist any more, or a proxy blocks the request. The protocol permits 403, 404 and 410 for a place
+        // that does not exist.
         case 400, 403, 404, 405, 406, 410, 501: return finish(.answer)
         default: return otherwise(head, pauses)
         }

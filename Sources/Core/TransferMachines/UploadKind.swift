@@ -46,7 +46,7 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
     /// needs the names of this computer's other uploads.
     package var choosesNames: Bool { self == .put || self == .s3 }
 
-    /// Returns whether the server may have the file under its final name if the response to this step is missing. The result is
+    /// Returns whether the server may have the file under its final name if no response to this step arrived. The result is
     /// `false` for tus and resumable uploads, because the place on the server can be removed.
     package func mayBeOnServer(at step: UploadMemory.Step) -> Bool {
         switch self {

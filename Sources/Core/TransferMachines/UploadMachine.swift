@@ -3,7 +3,7 @@ import Foundation
 /// The states of one upload with any protocol. Each protocol has its own rules (``UploadProtocol``). This type contains the
 /// common rules. For example, an upload ends only once, and a pause follows an attempt without a response.
 ///
-/// If the response to a request is missing, a protocol checks the state of the server (if possible) before it sends the request
+/// If no response to a request arrived, a protocol checks the state of the server (if possible) before it sends the request
 /// again. The state that a new process needs to continue is committed before each request.
 package struct UploadMachine: Sendable {
     private var rules: any UploadProtocol
@@ -233,8 +233,8 @@ package struct UploadMachine: Sendable {
     /// The ``UploadMemory`` for the next attempt. `nil` if the last response did not change the ``UploadMemory``.
     package var memory: UploadMemory? { rules.memory }
 
-    /// The address at which the server may have the file while a response is missing. The address contains no secrets. `nil` if
-    /// the file was not sent.
+    /// The address at which the server may have the file although no response confirmed this. The address contains no secrets.
+    /// `nil` if the file was not sent.
     package var openName: String? { rules.openName }
 
     /// Sets the names that other uploads of this computer use.

@@ -60,7 +60,7 @@ struct UploadPlace {
         return pauses.retry(head, Self.unknownOffset)
     }
 
-    /// Handles a place that is missing or belongs to another upload.
+    /// Handles a place that does not exist any more or that belongs to another upload.
     mutating func lose(_ head: ResponseHead, _ pauses: Pauses, _ why: String) -> UploadOutcome {
         guard creations < Self.maximumCreations else { return .fail(head, -1011, "\(why) This happened \(creations) times.") }
         address = nil

@@ -9,8 +9,8 @@ import TransferMachines
 ///
 /// After a crash, the validator of one version is never stored with the bytes of another version. To ensure this, a new version
 /// is written to another file while the ledger refers to the old bytes. The agent commits the new file's name together with the
-/// new validator. Bytes that the ledger counts as stored were synced before. The disk worker hashes and syncs bytes after they
-/// were written.
+/// new validator. The ledger records bytes as stored only after the bytes were synced. The disk worker hashes and syncs bytes
+/// after they were written.
 final class DownloadFile: BodySink, DiskWork {
     /// The lock of the state is held only briefly, because the agent's loop waits for it inside a transaction.
     private let state: Mutex<DownloadFileState>

@@ -43,7 +43,7 @@ struct DownloadFileState {
     /// `true` if the ledger refers to bytes of this file, or may refer to them soon.
     var isCommitted: Bool
 
-    /// `true` if the file contains the bytes that the download's machine counts.
+    /// `true` if the bytes of the response are or were written to the file.
     var holdsBytes: Bool {
         switch intake {
         case .discarding: false

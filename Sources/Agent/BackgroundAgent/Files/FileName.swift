@@ -81,7 +81,7 @@ package enum FileName {
         case given
         /// Another file has the final name and is not replaced. `free` is a name that no file has.
         case taken(free: URL)
-        /// The file that had to be renamed is missing, or is not the verified file.
+        /// The file that had to be renamed does not exist any more, or is not the verified file.
         case changed
         case failed(FileTrouble)
     }

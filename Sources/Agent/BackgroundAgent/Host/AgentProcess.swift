@@ -76,8 +76,8 @@ package final class AgentProcess {
 
     /// Repeats an operation until it succeeds, with growing pauses.
     ///
-    /// - Parameter limit: the maximum number of tries, or `nil` for no limit. If the permission to write is missing, the limit is
-    ///   always ``boundedTries``.
+    /// - Parameter limit: the maximum number of tries, or `nil` for no limit. If this process is not permitted to write, the
+    ///   limit is always ``boundedTries``.
     private static func waitingOut<Value>(
         upTo limit: Int?, _ lock: AgentLock, _ body: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {

@@ -11,7 +11,7 @@ package struct Setback {
     /// The number of seconds until the next try.
     var pause: Double { Self.pause(after: count) }
 
-    /// Returns the pause in seconds. The pause is at most a minute, so that the end of the problem is detected soon.
+    /// Returns the pause in seconds. The pause is at most a minute, so that the agent soon detects that the problem has ended.
     package static func pause(after failures: Int) -> Double { min(pow(2, Double(failures - 1)), 60) }
 
     mutating func count(_ error: StoreError, now: Date) -> AgentTrouble {

@@ -99,7 +99,7 @@ struct AttemptEnding {
     /// Ends a transfer after its file got the final name.
     static func endWhole(_ transfer: inout TransferRecord, _ pass: inout Pass) throws {
         guard transfer.kind == .upload, let head = transfer.head else { return try pass.end(&transfer, as: .completed) }
-        // The received file of a plain upload is only the response, so the sent bytes are counted.
+        // The received file of a plain upload is only the response, so the progress is the number of sent bytes.
         transfer.bytesTotal = transfer.upload?.byteCount
         transfer.bytesDone = transfer.bytesTotal ?? 0
         if (200..<300).contains(head.status) {

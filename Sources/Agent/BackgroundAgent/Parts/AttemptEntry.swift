@@ -22,7 +22,7 @@ extension Attempts {
         var machine: UploadMachine?
         /// The number of consecutive attempts that reached no server.
         var unreached = 0
-        /// The number of responses that reported a missing address.
+        /// The number of responses that reported that the address does not exist (status 404).
         var notFound = 0
 
         var isIdle: Bool { if case .idle = phase { true } else { false } }

@@ -16,7 +16,7 @@ struct NotificationPlanner {
     /// `true` while the agent waits for a reply of the notification server.
     var isShowing: Bool { calls.isShowing }
 
-    /// Returns the date until which the agent waits for missing replies. Returns `nil` if no reply is missing.
+    /// Returns the date until which the agent waits for replies. Returns `nil` if the agent waits for no reply.
     func answersDue(_ moment: ClockReading) -> Date? { calls.answersDue(moment) }
 
     /// Retries failed notifications, because a change may have removed the cause of the failure.

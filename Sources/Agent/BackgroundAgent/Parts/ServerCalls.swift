@@ -60,13 +60,13 @@ struct ServerCalls {
     /// confirms.
     private var beingWithdrawn: [String: Double] = [:]
 
-    /// `true` if a reply is missing.
+    /// `true` if the agent waits for a reply of the server.
     var isShowing: Bool { !beingShown.isEmpty || !beingWithdrawn.isEmpty }
 
     /// The notifications that the server received but did not confirm.
     var open: Set<String> { Set(unanswered.keys) }
 
-    /// Returns the date until which the agent waits for missing replies. Returns `nil` if no reply is missing.
+    /// Returns the date until which the agent waits for replies of the server. Returns `nil` if the agent waits for no reply.
     func answersDue(_ moment: ClockReading) -> Date? {
         let last = max(beingShown.values.max() ?? -.infinity, beingWithdrawn.values.max() ?? -.infinity) + Self.patience
         return last > moment.awake ? moment.date(atAwake: last) : nil
