@@ -196,7 +196,7 @@ package final class Agent {
 
     // MARK: Performing
 
-    /// Performs an effect. This method is called after the commit, because the ledger cannot refuse the effect any more.
+    /// Performs an effect. This method is called only after the commit, because a commit can fail.
     private func perform(_ effect: AgentEffect) {
         switch effect {
         case .startLaunch(let id): startLaunch(id)

@@ -34,7 +34,8 @@ struct AgentParts {
         // because a change notification arrives before the commit is visible. The next change notification may arrive only hours
         // later.
         try noticeNewerVersion(&pass)
-        // The clocks are checked before the time budgets, because a budget must not end when the clock is set.
+        // The clocks are checked before the time budgets, because a launch must not lose a part of its budget when the clock is
+        // set.
         try checkClocks(&pass)
         for event in heard { try handle(event, &pass) }
         if try watchedProcesses.readSessionEnvironment(&pass) { planner.tryAgain() }

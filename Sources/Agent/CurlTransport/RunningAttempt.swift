@@ -40,7 +40,7 @@ final class RunningAttempt {
     private var sourceOffset: Int64 = 0
 
     /// The request headers that are also sent to another server after a redirect. `nil` if no such redirect occurred, or if no
-    /// header can be sent.
+    /// header may be sent to another server.
     private var harmlessHeaders: UnsafeMutablePointer<curl_slist>?
     /// The address to which the request is sent now.
     private lazy var address = request.url
@@ -92,8 +92,8 @@ final class RunningAttempt {
     /// The time at which the attempt counts as stalled if nothing is transferred before.
     var idleDeadline: Double? {
         guard let lastActivity, !isPaused else { return nil }
-        // If a rate limit applies, libcurl pauses for a complete buffer (up to 16 KiB), which does not count as silence of the
-        // server.
+        // If a rate limit applies, libcurl pauses after each complete buffer (up to 16 KiB). This pause does not count as silence
+        // of the server.
         let pause = request.rateLimit.map { 2 * 16_384 / Double(max(1, $0)) } ?? 0
         return lastActivity + request.idleTimeout + pause
     }

@@ -109,7 +109,7 @@ final class WebSocketInbox: Sendable {
 
     /// The maximum number of delivered and unread bytes. If more bytes are unread, the server has to wait.
     private static let backlogLimit = 1 << 20
-    /// The number of bytes that are counted for each message in addition to its content.
+    /// The number of bytes by which each message increases the number of unread bytes, in addition to the content of the message.
     private static let overhead = 64
 
     // The compiler does not check this property, but only the connection's thread uses it.

@@ -149,7 +149,7 @@ final class ConditionsReader: @unchecked Sendable {  // This is safe because onl
                 ?? PowerSupply.isOnExternalPower(PowerSupply.read(from: powerSupplies)),
             isLowPowerMode: profiles.map { g_power_profile_monitor_get_power_saver_enabled($0) != 0 } ?? false,
             knowledge: knowledge(isNetworkAvailable: isAvailable))
-        // Another network may have the same properties as the last network, but no captive portal.
+        // The network itself is also compared, because another network with the same conditions may have no captive portal.
         let current = Published(
             conditions: conditions, manager: managed, addresses: NetworkInterface.addresses(interfaces))
         guard current != published else { return }

@@ -5,7 +5,7 @@ import Synchronization
 /// Records the messages of a notification server in the order of their arrival, by a filter on the connection.
 ///
 /// The order matters, because libnotify waits for the reply to `Notify` and reports this reply before signals that arrived
-/// earlier. Signals that arrived earlier belong to the replaced content, which has the number of the new content.
+/// earlier. Signals that arrived earlier belong to the replaced content, which has the same number as the new content.
 ///
 /// A server that froze still has the notification in its queue, and shows it when the server continues. A second call would then
 /// show the notification twice. GLib ignores a late reply, but the filter receives the reply and the number of its call.
@@ -22,7 +22,7 @@ final class ServerMessages: Sendable {
         /// A reply that arrived before ``expect(for:)``, and the number of its call. Only one call runs at a time, so at most one
         /// such reply exists.
         var early: (call: guint32, reply: Reply)?
-        /// `true` after a reply of the server was missing, until the server replies again.
+        /// `true` after the server did not reply in time, until the server replies again.
         var isSilent = false
         /// The signals that arrived and were not yet returned to a caller.
         var signals: [ServerSignal] = []

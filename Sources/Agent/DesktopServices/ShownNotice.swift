@@ -99,9 +99,9 @@ final class ShownNotice {
         } else {
             notify_notification_set_hint(notification, "suppress-sound", g_variant_new_boolean(1))
         }
-        // A tag replaces a notification even if the server's id was lost in a crash. These hints are vendor hints, so only
-        // servers that announce a hint receive it. A tag is sent only without a number, because mako 1.7 aborts if a call
-        // contains both.
+        // With a tag, the server replaces a notification even if its number was lost in a crash. Only servers that announce one
+        // of these vendor hints receive the hint. A tag is sent only without a number, because mako 1.7 aborts if a call contains
+        // both.
         for tag in ["x-dunst-stack-tag", "x-canonical-private-synchronous"]
         where serverID == 0 && server.capabilities.contains(tag) {
             setHint(tag, notice.identifier)

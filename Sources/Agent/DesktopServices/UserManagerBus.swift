@@ -120,7 +120,7 @@ package struct UserManagerBus: Sendable {
         let patience: gint
 
         /// Waits for the first reply. If a message arrives together with the last line of the login, systemd reads this message
-        /// only after the next message arrives. So the first call has no effect, and is repeated if its reply is missing.
+        /// only after the next message arrives. So the first call has no effect, and is repeated if no reply arrives.
         func greet() throws(Trouble) {
             var (pause, left): (gint, gint) = (50, patience)
             while left > pause {

@@ -136,7 +136,7 @@ extension LaunchLife {
 
 extension LaunchLife {
     private func outcomeWithoutResult(_ end: ProcessEnd) -> LaunchOutcome {
-        // If the ledger contains the reason why no process was started, the failure counts against the app.
+        // If the ledger contains the reason why no process was started, the failure is treated as a failure of the app.
         if !hasProcess, end == .unknown, detail == nil { return .neverBegan }
         guard stopReason != nil else { return .crashed }
         return isContinued ? .failed : .killed

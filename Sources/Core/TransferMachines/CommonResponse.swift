@@ -76,7 +76,7 @@ struct CommonResponse {
     static let logIn = "This network requires a login first."
     static let page = "The server sent a page instead of the file, perhaps because the server requires a login."
 
-    /// The messages for temporary failures, after which the same request may succeed.
+    /// The messages for temporary failures. The same request may succeed later.
     private static let passing = [
         421: "The server does not accept requests for this address on this connection (421).",
         423: "The file is locked on the server (423).",

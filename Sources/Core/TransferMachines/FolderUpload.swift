@@ -12,13 +12,13 @@ struct FolderUpload: UploadProtocol {
         case doubting(Int, isStored: Bool)
         /// The upload sends the file by PUT.
         case sendingBody(Int, foldersMade: Bool)
-        /// The upload makes one folder of the path by MKCOL. The upload moves up to parent folders until a folder exists, and
-        /// then down again.
+        /// The upload makes one folder of the path by MKCOL. The upload continues with the parent folders until one of them
+        /// exists, and then makes the folders below it.
         case makingFolder(Int, level: Int, goingDown: Bool, why: Reason = .missing)
         /// The response to the PUT was lost. The upload sends HEAD for the temporary name, because the file may be complete.
         case queryingBody(Int, foldersMade: Bool)
-        /// The temporary file has the right length, and the upload reads it with GET. A server that reserves the length may have
-        /// lost the rest of the body.
+        /// The temporary file has the right length, and the upload reads it with GET. A server that reserves disk space for the
+        /// announced length may not have received the rest of the body.
         case readingBody(Int, ReadBack, foldersMade: Bool)
         /// The upload sends HEAD for the file that the PUT sent, to check its length. `mayBeAnothers` is `true` if the server did
         /// not confirm that the PUT made a new file. `mayBeAnothers` is also `true` if an earlier process received the response.

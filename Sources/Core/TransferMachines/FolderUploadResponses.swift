@@ -252,7 +252,7 @@ extension FolderUpload {
 
     /// Handles a body that the server confirmed but does not have. The body is sent once more.
     ///
-    /// Some servers store each file at a different address. Some programs move each new file out of the folder. The number of
+    /// Some servers store each file at another address. Some programs move each new file out of the folder. The number of
     /// repetitions is limited, because otherwise the file would be sent endlessly.
     mutating func lost(_ next: State, _ head: ResponseHead, _ words: String, _ pauses: Pauses) -> UploadOutcome {
         losses += 1

@@ -14,8 +14,8 @@ struct NextcloudUpload: UploadProtocol {
         case doubting(Int)
         /// The upload makes the chunks' folder by MKCOL.
         case makingPlace(Int)
-        /// The upload makes one folder of the final path by MKCOL. The upload moves up to parent folders until a folder exists,
-        /// and then down again.
+        /// The upload makes one folder of the final path by MKCOL. The upload continues with the parent folders until one of them
+        /// exists, and then makes the folders below it.
         case makingFolder(Int, level: Int, goingDown: Bool)
         /// The upload lists the chunks' folder by PROPFIND.
         case querying(Int)

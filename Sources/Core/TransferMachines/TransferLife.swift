@@ -281,8 +281,8 @@ extension TransferLife {
         let commands = cancel(nil, now)
         let until = now.addingTimeInterval(Self.partRetention)
         kept = isMoving ? .leaving(token: token, until: until) : .part(token: token, until: until)
-        // If bytes are moving, the app is notified later with the agent's final result. The error of the app then contains the
-        // received part.
+        // If an attempt is running, the app is notified later, when the agent reports the final result. The error that the app
+        // receives then refers to the received part of the file.
         return isMoving ? [] : commands
     }
 

@@ -8,8 +8,8 @@ import Foundation
 struct ServerCalls {
     /// The number of seconds for which a withdrawal or the agent's exit waits for the server's reply to a notification.
     private static let patience: Double = 5
-    /// The number of seconds after which newer content does not wait for a reply any more. Every call to a server ends in less
-    /// time.
+    /// The number of seconds after which newer content does not wait any more for the end of a call to the server. Every call
+    /// ends in less time.
     private static let longestCall: Double = 60
     /// The number of seconds after which newer content is shown although the server has not replied to the old content. Possibly
     /// the server never replies.

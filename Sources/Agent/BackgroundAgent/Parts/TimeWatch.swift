@@ -78,8 +78,8 @@ struct TimeWatch {
 
     /// Time in which no agent ran or the machine slept is ignored if it is at most this number of seconds.
     private static let notAway: Double = 60
-    /// The number of seconds between two records of a check. After a crash, a new agent may credit this number of seconds too
-    /// much. The new agent also credits the time in which no check was necessary.
+    /// The number of seconds between two records of a check. After a crash, a new agent treats the time after the last record as
+    /// time in which no agent ran. Up to this number of seconds of this time, the earlier agent was running.
     private static let recordingInterval: Double = 300
 
     /// Handles a change of the clock, or the end of a sleep. The agent may have missed planned dates.
