@@ -18,8 +18,9 @@ struct ClockReading {
         self.zone = zone
     }
 
-    /// Returns the wall-clock time of a later time, if the clock is not set in between. The result is slightly later, so that the
-    /// time has passed at the wake-up.
+    /// Converts a later time on the clock that stops during sleep to a date on the wall clock. The result is correct if the
+    /// machine does not sleep and no program sets the clock until then. The result is slightly later, so that the time has passed
+    /// at the wake-up.
     func date(atAwake seconds: Double) -> Date { now.addingTimeInterval(seconds - awake + 0.001) }
 }
 

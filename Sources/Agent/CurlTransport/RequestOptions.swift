@@ -49,7 +49,7 @@ struct RequestOptions {
                 _ = clibcurl_set_offset(easy, CURLOPT_MAX_SEND_SPEED_LARGE, curl_off_t(max(1, limit)))
             }
             _ = clibcurl_set_offset(easy, CURLOPT_MAX_RECV_SPEED_LARGE, curl_off_t(max(1, limit)))
-            // The limit applies to the average over a buffer, so small buffers make the rate even.
+            // libcurl applies the limit to the average over a buffer, so the rate is more even with small buffers.
             set(easy, CURLOPT_BUFFERSIZE, Int(min(16_384, max(1024, limit / 4))))
             set(easy, CURLOPT_UPLOAD_BUFFERSIZE, 16_384)
         }

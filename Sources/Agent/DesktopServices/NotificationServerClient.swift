@@ -226,8 +226,8 @@ final class NotificationServerClient: @unchecked Sendable {  // This is safe bec
 
     func release() {
         // The order of these steps matters. A finalized notification uses libnotify's proxy. If libnotify were released first,
-        // this would create a new proxy and a new connection. In addition, `notify_uninit` closes each notification that still
-        // has an object. Notifications must stay on the screen for the next agent.
+        // finalizing a notification would create a new proxy and a new connection. In addition, `notify_uninit` closes each
+        // notification that still has an object. Notifications must stay on the screen for the next agent.
         forgetShown()
         server = nil
         notify_uninit()

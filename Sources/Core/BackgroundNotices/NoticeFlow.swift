@@ -40,7 +40,7 @@ package struct NoticeFlow: Equatable, Sendable {
     package struct Decision: Equatable, Sendable {
         package var show: [String] = []
         package var gather: [Group: [String]] = [:]
-        /// The number of seconds until the next waiting notification can be shown. `nil` if no notification waits.
+        /// The number of seconds until the next waiting notification can be shown individually. `nil` if no notification waits.
         package var pause: Double?
     }
 

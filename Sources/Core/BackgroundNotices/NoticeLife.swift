@@ -45,7 +45,7 @@ package struct NoticeLife: Equatable, Sendable {
         /// The notification could not be shown. `isAnswerOpen` is `true` if the server received the notification but did not
         /// respond. The server may then still show the notification.
         case failed(why: String, isAnswerOpen: Bool)
-        /// The server lost this notification, but responds to other calls.
+        /// The server did not respond to this notification, but has responded to later calls.
         case answerLost
         case closed(serverID: UInt32, now: Date)
         /// The server removed the notification from the screen because the user had not pressed it for some time.

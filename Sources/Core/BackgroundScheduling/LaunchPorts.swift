@@ -1,8 +1,8 @@
 /// The port that starts app processes and sends signals to these processes. A started process holds the lock of its launch until
 /// the process ends.
 package protocol Launcher<Identity>: AnyObject {
-    /// A value that identifies a process. A process id is not sufficient, because the system assigns the id of an ended process
-    /// again.
+    /// A value that identifies a process. A process id is not sufficient, because the system can assign the id of an ended
+    /// process to another process.
     associatedtype Identity: Sendable
     /// Starts the process of a launch, and returns the identity of the process.
     func start(_ launch: Int64) throws -> Identity

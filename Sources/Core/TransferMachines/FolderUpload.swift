@@ -177,7 +177,7 @@ struct FolderUpload: UploadProtocol {
 
     /// Selects the next form of the `Destination` header.
     ///
-    /// - Returns: `false` if the server refused every form, or if the connection does not use TLS.
+    /// - Returns: `false` if the server refused every form of the header, or if the connection does not use TLS.
     mutating func changeDestination() -> Bool {
         guard plan.collectionURL.lowercased().hasPrefix("https://") else { return false }
         knowledge.moveDestination = MoveDestination.next(after: knowledge.moveDestination)

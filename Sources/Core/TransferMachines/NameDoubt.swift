@@ -61,7 +61,8 @@ extension NameDoubt {
 
     /// Returns the outcome for a file if the server stored only a part of it.
     ///
-    /// - Parameter next: The step to the next name, or `nil` if the file is not sent again (``recordTruncation()``).
+    /// - Parameter next: The outcome that continues with the next name, or `nil` if the file is not sent again
+    ///   (``recordTruncation()``).
     static func afterCut(
         _ length: Int64, _ head: ResponseHead, of plan: UploadPlan, next: UploadOutcome?, _ pauses: Pauses
     ) -> UploadOutcome {

@@ -5,10 +5,10 @@ import Foundation
 /// Only this type changes the state of a transfer. The app, the commands and the agent report events. The type is pure: it
 /// receives an event and returns a list of commands. The ledger stores the state in the columns of the transfer's row.
 ///
-/// This type uses these terms: an app **awaits** a transfer. When the last await ends (the event is **left**), an equal request
-/// may continue the transfer within the grace time. A task **adopts** a transfer, and an event then reports the end of the
-/// transfer to the app. The app **suspends** and **releases** a transfer. The user **pauses**, **resumes** and **retries** a
-/// transfer.
+/// This type uses these terms: an app **awaits** a transfer. When no process awaits the transfer any more (the event **left**),
+/// an equal request may continue the transfer within the grace time. A task **adopts** a transfer, and an event then reports the
+/// end of the transfer to the app. The app **suspends** and **releases** a transfer. The user **pauses**, **resumes** and
+/// **retries** a transfer.
 package struct TransferLife: Equatable, Sendable {
     /// The current phase of the transfer, for example `queued` or `running`.
     package private(set) var phase: Phase
@@ -324,7 +324,7 @@ extension TransferLife {
     private static let interrupted = Reason(
         code: -1005, message: "The request was interrupted, and it is not known whether the server processed the request.")
 
-    /// Handles a complete file that is missing or damaged. The transfer is repeated if a repetition is allowed.
+    /// Handles a complete file that does not exist any more or is damaged. The transfer is repeated if a repetition is allowed.
     private mutating func disprove(_ now: Date, _ facts: Facts) -> [Command] {
         guard !hasEnded else { return [] }
         isProven = false

@@ -125,7 +125,7 @@ extension TransferLife {
         case waits(until: Date, Reason)
         /// All bytes were received, and all required digests are correct.
         case proven
-        /// The complete file is missing or damaged.
+        /// The complete file does not exist any more or is damaged.
         case disproven(now: Date)
         case ended(Outcome, Reason?, now: Date)
         /// A new agent found a transfer that was running when an earlier agent was killed.

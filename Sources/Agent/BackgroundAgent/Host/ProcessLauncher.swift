@@ -15,7 +15,7 @@ final class ProcessLauncher: Launcher {
     private let ledger: Ledger
     private let loop: EventLoop
     private var held: [Int64: Held] = [:]
-    /// The launches whose process has ended, as far as this launcher detected the end.
+    /// The launches whose process has ended, if this launcher has detected this.
     private var over: Set<Int64> = []
     /// A function that is called on the loop after the process of a launch ended.
     var onEnd: (Int64, ProcessEnd) -> Void = { _, _ in }

@@ -4,7 +4,7 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// The part of the agent for attempts of transfers. This part starts due attempts, supervises them, evaluates their ends, and
+/// The part of the agent for attempts of transfers. This part starts due attempts, supervises them, evaluates how they ended, and
 /// stops attempts that are not needed any more.
 struct Attempts {
     private var entries: [Int64: Entry] = [:]

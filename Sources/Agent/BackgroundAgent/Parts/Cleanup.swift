@@ -24,7 +24,7 @@ struct Cleanup {
     mutating func postponeOrphanRemoval(_ moment: ClockReading) { orphansDue = moment.awake + Self.patience }
 
     /// Ends and cleans up transfers that no process needs. Call this method before attempts are planned, because the attempts of
-    /// collected transfers are also stopped.
+    /// these transfers are also stopped.
     func collect(_ pass: inout Pass) throws {
         for var transfer in try pass.transaction.collectableTransfers(now: pass.now) {
             guard let id = transfer.id else { continue }

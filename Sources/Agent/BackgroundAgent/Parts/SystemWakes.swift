@@ -39,7 +39,8 @@ struct SystemWakes {
         try report(isWanted: wanted != nil, &pass)
     }
 
-    /// Returns the date of the next wake. A wake that was already handled is not returned again, even if the clock was set.
+    /// Returns the next date at which the machine has to be woken. A date for which the machine was already woken is not returned
+    /// again, even if the clock was set.
     private static func wanted(_ pass: Pass) throws -> Date? {
         guard let next = try pass.transaction.nextWake(after: pass.now) else { return nil }
         guard let served = try pass.transaction.fact(.servedWake), WallClockRule.counts(served: served, now: pass.now),
