@@ -2,8 +2,8 @@ import CLibcurl
 import Glibc
 import TransferMachines
 
-/// The loop of the transport's thread, which handles commands, runs libcurl, and reports the ends of attempts. The thread sleeps
-/// in a single call.
+/// The loop of the transport's thread, which handles commands, runs libcurl, and reports when attempts end. The thread sleeps in
+/// a single call.
 final class TransferLoop {
     /// The maximum number of easy handles that are kept for the next transfers.
     private static let maximumSpares = 8

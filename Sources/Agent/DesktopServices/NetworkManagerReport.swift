@@ -34,8 +34,8 @@ struct NetworkManagerReport: Sendable, Equatable {
 
     /// Returns `true` if a service reports whether a network is available.
     ///
-    /// - Parameter monitor: the type of GIO's monitor. If the kernel's routes cannot be read, GIO uses the base class, which
-    ///   always reports "available".
+    /// - Parameter monitor: the type of GIO's monitor. If the kernel's routes cannot be read, GIO uses the base class
+    ///   `GNetworkMonitorBase`, which always reports "available".
     static func isNetworkKnown(_ report: NetworkManagerReport?, monitor: String?) -> Bool {
         report?.state != nil || (monitor != nil && monitor != "GNetworkMonitorBase")
     }

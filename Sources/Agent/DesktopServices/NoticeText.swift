@@ -32,8 +32,8 @@ enum NoticeText {
     static let bodyLimit = 4_000
     static let titleLimit = 400
 
-    /// Returns the text without control characters. A long text is cut between two characters, and its text directions are
-    /// closed.
+    /// Returns the text without control characters. A long text is cut between two characters. Changes of the writing direction
+    /// end at the end of the text.
     private static func printable(_ text: String, limit: Int) -> String {
         let short = prefix(of: text, limit)
         let isCut = short.utf8.count < text.utf8.count
@@ -52,8 +52,8 @@ enum NoticeText {
         return kept.isEmpty ? String(String.UnicodeScalarView(text.unicodeScalars.prefix(limit))) : kept
     }
 
-    /// Returns the text with each embedding, override and isolate closed. If an override stayed open, it would also reverse the
-    /// text that the server draws after it.
+    /// Returns the text with an end mark for each embedding, override and isolate (characters that change the writing direction).
+    /// Without an end mark, an override would also reverse the text that the server draws after this text.
     private static func closingDirections(_ text: String) -> String {
         var open: [Unicode.Scalar] = []
         for scalar in text.unicodeScalars {

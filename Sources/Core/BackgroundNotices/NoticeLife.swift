@@ -247,8 +247,8 @@ package struct NoticeLife: Equatable, Sendable {
     private mutating func press(_ id: UInt32, _ now: Date) -> [Command] {
         guard isPressable(as: id) else { return [] }
         switch phase {
-        // The user pressed the notification on a server that has ended. The notification is removed from the next server after
-        // this server confirms that it shows the notification.
+        // The user pressed the notification on a server that has ended. The notification is removed from the screen after the
+        // next server confirms that it shows the notification.
         case .pending where serverID == nil, .presenting where serverID == nil:
             end(.closed, now)
             return []

@@ -32,10 +32,10 @@ package struct SystemWake: Sendable, Equatable {
         case stay
     }
 
-    /// A point in time on two clocks: the wall clock, and the clock that counts the seconds awake.
+    /// A point in time on two clocks: the wall clock, and the clock that stops during sleep.
     package struct ClockReading: Sendable, Equatable {
         package var now: Date
-        /// The number of seconds that the machine has been awake.
+        /// The time in seconds of the clock that stops during sleep.
         package var awake: Double
 
         package init(now: Date, awake: Double) { (self.now, self.awake) = (now, awake) }
@@ -49,14 +49,13 @@ package struct SystemWake: Sendable, Equatable {
         /// sleep, `before` helps to detect whether a user came.
         case asleep(before: MachineState?)
         case woken(Wake)
-        /// The agent requested sleep. `since` is the number of seconds for which the machine had been awake at the time of the
-        /// request.
+        /// The agent requested sleep. `since` is the time of the request, in seconds of the clock that stops during sleep.
         case suspending(since: Double)
     }
 
     private struct Wake: Sendable, Equatable {
         let instant: Date
-        /// The number of seconds for which the machine had been awake at the beginning of the wake.
+        /// The time at which the machine woke, in seconds of the clock that stops during sleep.
         let since: Double
         var before: MachineState?
         var step = Step.preparing

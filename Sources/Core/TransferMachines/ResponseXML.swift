@@ -81,7 +81,8 @@ private final class ResponseReader {
         XML_SetCharacterDataHandler(parser) { reader, bytes, count in ResponseReader.of(reader)?.append(bytes, Int(count)) }
         XML_SetEntityDeclHandler(parser) { reader, _, _, _, _, _, _, _, _ in ResponseReader.of(reader)?.refuse() }
         XML_SetAttlistDeclHandler(parser) { reader, _, _, _, _, _ in ResponseReader.of(reader)?.refuse() }
-        // A document with an entity that another file declares is refused, because the text would have a gap.
+        // A document with an entity that another file declares is refused, because the text of the entity would not be in the
+        // tree.
         XML_SetSkippedEntityHandler(parser) { reader, _, _ in ResponseReader.of(reader)?.refuse() }
         let status = withExtendedLifetime(self) {
             data.withUnsafeBytes { bytes in

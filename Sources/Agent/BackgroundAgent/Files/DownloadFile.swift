@@ -291,7 +291,7 @@ final class DownloadFile: BodySink, DiskWork {
         return progress
     }
 
-    /// Ends the attempt for its owner, although the transport may still run. The received bytes are synced to the disk.
+    /// Ends the attempt for its owner, although the transport may still transfer data. The received bytes are synced to the disk.
     func release() {
         // The lock of the file is acquired after the current write is complete.
         file.withLock { _ in state.withLock { $0.intake = .stopped(wasWriting: $0.holdsBytes) } }

@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// `CLOCK_REALTIME_ALARM` is not necessary, because the agent sets the alarm again after a change of the wall clock.
 final class AlarmTimer: WakeClock {
-    /// The number of the kernel's alarm clock, because Swift does not import this number from Glibc's headers.
+    /// The number of the clock `CLOCK_BOOTTIME_ALARM`. Swift does not import this number from Glibc's headers.
     private static let clock: Int32 = 9
 
     /// The timer of the alarm. `nil` if no alarm is set. The timer is closed to remove an alarm, because a disarmed alarm looks
