@@ -89,7 +89,8 @@ final class ConditionsReader: @unchecked Sendable {  // This is safe because onl
             onSignal: { [unowned self] signal in
                 onSignal(signal)
                 guard signal != .falling else { return }
-                // During sleep, a laptop is often plugged in, unplugged or moved to another network.
+                // During sleep, a laptop is often plugged in, unplugged or moved to another network, so the state is queried
+                // again.
                 systemBus?.askNetwork()
                 publishChanges()
             })

@@ -30,8 +30,7 @@ package struct NoticeFlow: Equatable, Sendable {
     package enum Group: Hashable, Sendable {
         /// The notifications that arrived in quiet hours.
         case quietHours
-        /// The notifications of one thread, if too many notifications of this thread arrived to show each notification
-        /// individually.
+        /// The notifications of one thread, if more notifications of this thread arrived than can be shown individually.
         case thread(String)
         /// All notifications that are in no other group.
         case many

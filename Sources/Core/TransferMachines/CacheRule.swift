@@ -45,7 +45,8 @@ package enum CacheRule {
         return .fresh
     }
 
-    /// Returns the headers with a `Date`. If the server sent no valid date, the date of receipt is added (RFC 9110, 6.6.1).
+    /// Returns the headers with the header `Date`. If the server sent no valid date, the date of receipt is added (RFC 9110,
+    /// 6.6.1).
     package static func dated(_ headers: [HeaderField], received: Date) -> [HeaderField] {
         let isDated = headers.contains { $0.name.lowercased() == "date" && HTTPDate.parse($0.value) != nil }
         guard !isDated else { return headers }

@@ -60,7 +60,7 @@ extension FolderUpload {
     }
 
     /// Statuses of a server that did not carry out the request (RFC 6585 §4, RFC 4918 §11.3, RFC 8470 §5.2, RFC 9110 §15.5.20).
-    /// The status 503 is not included, because a gateway also sends 503 if it lost the server after the request.
+    /// The status 503 is not included, because a gateway also sends 503 if the server did not respond to the forwarded request.
     private static let refusals: Set<Int> = [421, 423, 425, 429]
 
     /// Returns whether the refusal may be temporary. Before the file is sent again, the name is checked.

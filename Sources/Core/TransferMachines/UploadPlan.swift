@@ -176,7 +176,7 @@ extension UploadMemory {
     package var mayBeThere: Bool { step == .put || step == .check || isDoubted == true }
 }
 
-/// The capabilities of a server, which earlier responses showed. The ledger stores the capabilities of each server, so that later
+/// The capabilities of a server, as earlier responses showed. The ledger stores the capabilities of each server, so that later
 /// uploads do not test them again.
 package struct ServerKnowledge: Codable, Equatable, Sendable {
     /// The version of the IETF's resumable uploads that the server supports.

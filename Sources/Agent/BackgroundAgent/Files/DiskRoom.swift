@@ -41,7 +41,7 @@ struct DiskRoom {
         }
         guard left >= count else {
             // A body without an announced length may be endless. The partial file of such a body must not stay on a full disk,
-            // because it would occupy the space until other files are deleted.
+            // because this partial file would occupy the space until other files are deleted.
             return FileTrouble(
                 why: "\(FileFault.noRoomReason), except the space that is left for other programs", isPassing: true,
                 isOfNoUse: endless != nil, mayBeEndless: endless != nil)

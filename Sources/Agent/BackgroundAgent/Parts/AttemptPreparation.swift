@@ -45,8 +45,8 @@ enum AttemptPreparation {
                 return .ended
             }
         }
-        // The app's header is removed, because the agent does not decode compressed responses. With the app's header, the app
-        // would receive compressed bytes.
+        // The app's header `Accept-Encoding` is removed, because the agent does not decode compressed responses. With this
+        // header, the app would receive compressed bytes.
         let headers = transfer.headers.filter { $0.name.lowercased() != "accept-encoding" }
         var request = TransferRequest(
             method: transfer.method, url: transfer.url, headers: headers, idleTimeout: transfer.idleTimeout,
