@@ -201,7 +201,7 @@ final class DownloadFile: BodySink, DiskWork {
         return rest
     }
 
-    /// - Parameter beginning: the value of `bytes.beginning` when the work began. The value changes each time the file is opened.
+    /// - Parameter beginning: the value of `bytes.beginning` when the work began (``PartBytes/beginning``).
     private func failWork(_ beginning: Int, syncing: Bool = false) -> DiskWorker.Rest {
         let number = errno
         state.withLock { state in
