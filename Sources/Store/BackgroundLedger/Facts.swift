@@ -36,8 +36,8 @@ package struct AppRecord: Codable, Sendable, Equatable {
 package struct AgentSettings: Codable, Sendable, Equatable {
     package var refreshBudget: Double = 30
     package var processingBudget: Double = 600
-    /// The grace time between the warning to a launch and the kill. After a cancelled await, a task can adopt the transfer for
-    /// the same number of seconds.
+    /// The time between the warning that a launch must end and the kill of the launch. If an await is cancelled, a task can adopt
+    /// the transfer for the same time.
     package var grace: Double = 5
     /// The maximum time that a launch continues after the handlers returned. The launch continues while an attempt at a transfer
     /// that the launch began is running.
@@ -52,7 +52,7 @@ package struct AgentSettings: Codable, Sendable, Equatable {
     /// The time without progress after which a continued-processing task is ended.
     package var progressPatience: Double = 60
     package var notificationsEnabled = true
-    /// The absolute paths of files. If one of these files changes, launches that ended without a result are retried at once.
+    /// The absolute paths of files. If one of these files changes, launches that ended without a result are retried immediately.
     package var watchedFiles: [String]?
     /// The quiet hours, for example "22:00-07:00". The text is empty if no quiet hours are set.
     package var quietHours = ""
@@ -208,7 +208,7 @@ extension FactName where Value == Int {
     package static var lastTaskIdentifier: Self { Self("lastTaskIdentifier") }
     /// The number on the app's icon.
     package static var badge: Self { Self("badge") }
-    /// The number that was last sent to docks.
+    /// The badge number that the agent last sent to the docks of the desktop.
     package static var badgeTold: Self { Self("badgeTold") }
 }
 extension FactName where Value == Date {
@@ -229,12 +229,12 @@ extension FactName where Value == [Int64] {
 }
 extension FactName where Value == Bool {
     /// `true` if the notification server advertises buttons and is not one of ``serversWithoutButtons``. The fact is absent if
-    /// the server was not queried yet, or has ended.
+    /// the server was not queried yet, or has exited.
     package static var serverHasButtons: Self { Self("serverHasButtons") }
 }
 extension FactName where Value == ServerKnowledge {
-    /// The known capabilities of the server of an upload. The name of the fact contains the address and the bucket. Each bucket
-    /// has its own region, and a proxy can have different limits for different paths.
+    /// The known capabilities of the server of an upload. The name of the fact contains the address and the bucket, because each
+    /// bucket has a separate region, and a proxy can have different limits for different paths.
     package static func server(of transfer: TransferRecord) -> Self {
         Self("server:" + PublicAddress.of(transfer.url) + (transfer.upload?.s3?.bucket.map { " " + $0 } ?? ""))
     }
@@ -250,7 +250,8 @@ extension FactName where Value == String {
     /// The time zone in which the next occurrence of a repeating request was last planned. The fact is absent if an earlier
     /// version planned the occurrence.
     package static func zone(ofRequest identifier: String) -> Self { Self("zone:" + identifier) }
-    /// The `FileIdentity` of the spool folder that contains the queued copies. The fact is absent if the folder is not known.
+    /// The `FileIdentity` of the spool folder, which contains the agent's copies of the files to upload. The fact is absent if
+    /// the folder is not known.
     package static var spool: Self { Self("spool") }
     /// The notification server that assigned the stored notification numbers. The value contains the address of the bus, and the
     /// server's name on this bus.
@@ -287,7 +288,7 @@ extension LedgerTransaction {
         return DecodedFacts.shared.value(name.name, text)
     }
 
-    /// Stores whether the user found the button in a notification of the current notification server.
+    /// Stores whether the user found the button in the test notification that the current notification server showed.
     package func recordButtons(areDrawn: Bool, byServer label: String) throws {
         let others = try (fact(.serversWithoutButtons) ?? []).filter { $0 != label }
         let servers = areDrawn ? others : Array(others.suffix(Self.mostServersWithoutButtons - 1)) + [label]

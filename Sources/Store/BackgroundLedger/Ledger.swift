@@ -13,9 +13,9 @@ import GRDB
 package final class Ledger: Sendable {
     package let directories: AppDirectories
     private let queue: DatabaseQueue
-    /// The closed connection of an earlier check of the file. The object is kept, because releasing its dispatch queue would
-    /// start a dispatch thread. After the start of the first such thread, a timer of the dispatch library wakes the process every
-    /// second, so an idle agent would never sleep.
+    /// The closed connection that was used to check the file. The connection's object is kept, because releasing its dispatch
+    /// queue would start a dispatch thread. After the start of the first such thread, a timer of the dispatch library wakes the
+    /// process every second, so an idle agent would never sleep.
     private let look: DatabaseQueue?
     /// The files of the ledger, or `nil` for a ledger in memory.
     private let files: LedgerFiles?
@@ -30,13 +30,13 @@ package final class Ledger: Sendable {
     /// The role of the process that opens the ledger. The role decides which process copies the write-ahead log into the database
     /// file. The copy costs three syncs.
     package enum Role {
-        /// The app copies the log only if the log is larger than an agent allows. Such a large log means that no agent is running
-        /// or the agent is stopped.
+        /// The app copies the write-ahead log only if a running agent would already have copied a log of this length. In this
+        /// case no agent is running, or the agent is stopped.
         case app
         /// The agent copies the log after a commit as soon as a copy is useful, so that other writers do not wait for the copy.
         case agent
 
-        /// The length of the log, in pages of 4 KiB, at which the log is copied.
+        /// The length at which the process copies the write-ahead log into the database file, in pages of 4 KiB.
         fileprivate var checkpointAt: Int {
             switch self {
             case .app: 4_000
@@ -91,7 +91,7 @@ package final class Ledger: Sendable {
     /// The result of reading a ledger without changing it.
     package enum Inspection<Value> {
         case missing
-        /// The next process that opens the ledger migrates it to this version.
+        /// An earlier version wrote the ledger. The next process that opens the ledger migrates the ledger to this version.
         case ofAnEarlierVersion
         case found(Value)
     }
@@ -126,12 +126,12 @@ package final class Ledger: Sendable {
         let start = ContinuousClock.now
         func mayWrite(_ files: LedgerFiles) -> Bool { role == .agent || !files.areNotTheAgents }
         while true {
-            // The files are compared with the agent's files before the opening, because the opening creates missing files, and
-            // again after the opening.
+            // The files are compared with the agent's files before and after SQLite opens them. The first comparison is
+            // necessary, because SQLite creates files that do not exist.
             if mayWrite(LedgerFiles(directories)) {
                 do throws(StoreError) {
                     let (queue, look) = try openWithRoom(directories, as: role, wait)
-                    // SQLite opens the files next to the database at the first read.
+                    // SQLite opens the write-ahead log and the index of the log at the first read.
                     _ = try? queue.inDatabase { try Int.fetchOne($0, sql: "SELECT count(*) FROM sqlite_master") }
                     let files = LedgerFiles(directories)
                     if mayWrite(files) { return (queue, look, files) }
@@ -144,7 +144,7 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// The maximum time to wait for the agent. A short time is sufficient, because the agent detects a removed file at once.
+    /// The maximum time to wait for the agent. A short time is sufficient, because the agent detects a removed file immediately.
     private static let agentWaitLimit = Duration.seconds(10)
 
     /// Opens the ledger. If the disk is full, the reserved disk space is released.
@@ -154,8 +154,8 @@ package final class Ledger: Sendable {
         do throws(StoreError) {
             return try openPatiently(directories, as: role, wait)
         } catch {
-            // The error always contains the path of the ledger, because the user knows this file. A lock file can cause the same
-            // error.
+            // A lock file can also cause this error. The error always contains the path of the ledger, because the user knows the
+            // ledger.
             if case .readOnly = error { throw .readOnly(path: directories.ledger.path) }
             guard error.mayMeanFullDisk else { throw error }
             if role == .app, let queue = try? file(directories.ledger.path).openAlone(label: aloneLabel) { return (queue, nil) }
@@ -164,8 +164,8 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Repeats the opening after an error that may disappear soon, for example the limit of open files. Without the repetition,
-    /// the app would open the ledger in exclusive mode, and the agent could not open the ledger.
+    /// Opens the ledger again after an error that may disappear soon, for example because too many files are open. If the method
+    /// gave up, the app would open the ledger in exclusive mode, and the agent could not open the ledger.
     private static func openPatiently(
         _ directories: AppDirectories, as role: Role, _ wait: WriterWait
     ) throws(StoreError) -> (DatabaseQueue, look: DatabaseQueue?) {
@@ -209,13 +209,13 @@ package final class Ledger: Sendable {
     /// `true` if the ledger is in memory and is lost when its process ends.
     package var isInMemory: Bool { memory != nil }
 
-    /// `true` if the ledger, the log or the index of the log was removed or replaced after this process opened it. In this case
-    /// other processes cannot read the data that this process writes.
+    /// `true` if the ledger, its write-ahead log or the index of the log was removed or replaced after this process opened the
+    /// ledger. In this case other processes cannot read the data that this process writes.
     package var isReplaced: Bool { files?.areReplaced ?? false }
 
-    /// Saves the content of a log or index that was removed while the agent had the file open. The agent copies the content into
-    /// the ledger, and other processes can then open the ledger again. If the ledger itself was removed, nothing is saved. Only
-    /// the agent calls this method.
+    /// Saves the content of a write-ahead log, or of the index of the log, that was removed while the agent had the file open.
+    /// The agent copies the content into the ledger, and other processes can then open the ledger again. If the ledger itself was
+    /// removed, nothing is saved. Only the agent calls this method.
     package func save() throws(StoreError) {
         guard let files else { return }
         if !files.areAnotherLedgers {
@@ -232,16 +232,16 @@ package final class Ledger: Sendable {
     /// calls this method.
     package func releaseUnsaved() { files?.releaseHold() }
 
-    /// Copies all commits into the database file and empties the log, because the log can contain old versions of rows with
-    /// removed secrets. If another process is reading or writing, the method does nothing. If the log is not empty, the cost is
-    /// three syncs.
+    /// Copies all commits into the database file and empties the write-ahead log, because the log can contain old versions of
+    /// rows with removed secrets. If another process is reading or writing, the method does nothing. If the log is not empty, the
+    /// cost is three syncs.
     package func checkpointLog() {
         var information = stat()
         guard memory == nil, stat(directories.ledger.path + "-wal", &information) == 0, information.st_size > 0 else { return }
         queue.inDatabase { database in
             wait.limit(to: .zero)
             defer { wait.limit(to: nil) }
-            // A failure is ignored, because the agent repeats the attempt when it is idle again.
+            // A failure is ignored, because the agent calls this method again the next time that the agent is idle.
             _ = try? database.checkpoint(.truncate)
         }
     }

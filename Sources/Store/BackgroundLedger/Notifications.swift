@@ -184,7 +184,7 @@ extension LedgerTransaction {
         return record
     }
 
-    /// Shows a held notification at once, with the parts that the delegate chose.
+    /// Shows a held notification immediately, with the parts that the delegate chose.
     ///
     /// - Parameter revision: the revision of the notification when it was held. If the revision has changed, the app has added
     ///   the notification again.
@@ -202,7 +202,7 @@ extension LedgerTransaction {
             database.cachedStatement(sql: "SELECT * FROM notification WHERE \(Self.repeatsLater) ORDER BY createdAt, identifier"))
     }
 
-    /// Replaces the content of a notification that is waiting or on the screen, without an alert.
+    /// Replaces the content of a notification that is waiting or on the screen, without alerting the user.
     ///
     /// - Returns: `false` if the notification does not exist, or already has equal content.
     package func changeNotification(_ identifier: String, _ content: NotificationContent) throws -> Bool {

@@ -82,8 +82,8 @@ extension LedgerTransaction {
             arguments: [session])
     }
 
-    /// Returns the ended transfers of the session whose ends the app has not received yet, oldest first. Each transfer has the
-    /// number of its event.
+    /// Returns the ended transfers of the session whose events the app has not received yet, oldest first. The result contains
+    /// the number of each transfer's event.
     package func untakenEnds(session: String) throws -> [(event: Int64, transfer: TransferRecord)] {
         try undeliveredEvents(session: session).compactMap { event in
             guard let number = event.id, let ended = try transfer(event.transfer), ended.state.isTerminal else { return nil }
@@ -91,8 +91,8 @@ extension LedgerTransaction {
         }
     }
 
-    /// Returns `true` if an attempt at one of these transfers is running or can start now. Also returns `true` if the end of one
-    /// of these transfers was not delivered to the app.
+    /// Returns `true` if an attempt at one of these transfers is running or can start now. Also returns `true` if the app has not
+    /// received the event of one of these transfers.
     package func isUnderWay(_ transfers: Set<Int64>) throws -> Bool {
         let met = try fact(.conditions).map { TransferNeeds(metBy: $0.conditions) } ?? []
         return try transfers.contains { id in
@@ -154,8 +154,8 @@ extension LedgerTransaction {
             AND NOT (attachment.pid = ?2 AND attachment.processStart = ?3))
         """
 
-    /// Returns events that this process can claim. Unclaimed events are first, and then events of the claiming process that
-    /// started first.
+    /// Returns events that this process can claim. Events that no process has claimed are first, and then events that other
+    /// processes have claimed, beginning with the process that started first.
     private func untold(session: String, process: ProcessIdentity, skipping: Int, limit: Int) throws -> [SessionEventRecord] {
         try SessionEventRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM \(Self.untold) ORDER BY claimStart, id LIMIT ?4 OFFSET ?5"),
@@ -168,7 +168,7 @@ extension LedgerTransaction {
     /// The oldest events are claimed first. If a process was killed during the delivery of an event, this event is claimed last
     /// and alone. For this reason, an event that crashes every process does not prevent the delivery of other events.
     ///
-    /// - Parameter isOurs: a closure that returns whether the caller can deliver the end of a transfer.
+    /// - Parameter isOurs: a closure that returns whether the caller can deliver the event of a transfer.
     package func claimEvents(
         session: String, process: ProcessIdentity, limit: Int = 100, isOurs: (Int64) -> Bool = { _ in true },
         isAlive: (ProcessIdentity) -> Bool = \.isAlive
@@ -272,13 +272,13 @@ extension LedgerTransaction {
 
     // MARK: Attachments
 
-    // An attachment is the record that a running process, which has a delegate, receives the events of a session or of one
-    // transfer. While an attachment exists, these events need no launch.
+    // An attachment records that a running process with a delegate receives the events of a session or of one transfer. While an
+    // attachment exists, these events need no launch.
 
     /// Records that the process receives the events of a session.
     ///
-    /// - Parameter transfer: the transfer, if the process receives only the end of this transfer. `nil` for all transfers of the
-    ///   session.
+    /// - Parameter transfer: the transfer, if the process receives only the event of this transfer. `nil` for all transfers of
+    ///   the session.
     package func attach(session: String, transfer: Int64? = nil, process: ProcessIdentity) throws {
         try database.cachedStatement(
             sql: """
@@ -310,7 +310,7 @@ extension LedgerTransaction {
             })
     }
 
-    /// Returns whether a running process receives the end of this transfer.
+    /// Returns whether a running process receives the event of this transfer.
     ///
     /// - Parameter process: the process, or `nil` for any process.
     package func isAwaited(_ transfer: Int64, by process: ProcessIdentity? = nil) throws -> Bool {

@@ -27,8 +27,8 @@ extension LedgerTransaction {
         }
     }
 
-    /// The number of rows that are read for each class before busy hosts are skipped. The number is equal to the number of
-    /// transfers that can run at the same time.
+    /// The number of rows that are read for each class (each set of needs) before busy hosts are skipped. The number is equal to
+    /// the number of transfers that can run at the same time.
     private static let candidateDepth = TransferRoom.limit
     /// The number of pairs of a host and a class that one query reads, if all hosts at the beginning of the queue are busy.
     private static let breadth = 64
@@ -36,7 +36,7 @@ extension LedgerTransaction {
     private static let pages = 16
 
     /// Returns the next transfers to begin, sorted by priority and then by age. The conditions of these transfers are met, and
-    /// each host has fewer attempts than the maximum. Cost: some index lookups, independent of the number of rows.
+    /// each host has fewer running attempts than the maximum. Cost: some index lookups, independent of the number of rows.
     ///
     /// - Parameter last: the last host of the previous read. The queue may begin with more busy hosts than one read checks. In
     ///   this case the next read continues after this host, so that every host is checked at some time.
@@ -94,7 +94,8 @@ extension LedgerTransaction {
         return try Row.fetchRare(statement, arguments: arguments).map(Candidate.init(_:))
     }
 
-    /// Returns the best transfers of other hosts. The query runs page by page, because all transfers of a page may have to wait.
+    /// Returns the best transfers of hosts that are not busy. The query runs page by page, because all transfers of a page may
+    /// have to wait.
     private func openHeads(met: TransferNeeds, room: TransferRoom, behind last: String) throws -> [Candidate] {
         var open: [Candidate] = []
         var (place, hasWrapped) = (last, last.isEmpty)
@@ -194,7 +195,7 @@ extension LedgerTransaction {
         return (due, untried, next.map { Date(timeIntervalSince1970: $0) })
     }
 
-    /// Makes each transfer due that waits because of one of these error codes.
+    /// Makes all transfers due that are waiting because of one of these error codes, so that the agent tries them again.
     package func retryTransfers(waitingWith codes: [Int], now: Date) throws {
         let marks = codes.map(String.init).joined(separator: ", ")
         try database.run(
@@ -247,7 +248,7 @@ extension LedgerTransaction {
                     sql: "SELECT * FROM transfer WHERE keptUntil IS NOT NULL AND state = 'cancelled' AND isSuspended = 1"))
     }
 
-    /// Returns the uploads into a folder that have begun and whose result the ledger does not contain.
+    /// Returns the uploads into a folder on the server that have begun and whose result is not known.
     ///
     /// - Parameter part: limits the result to uploads whose names contain this text, and ignores the case of ASCII letters. The
     ///   result can contain a few uploads whose names do not contain the text.

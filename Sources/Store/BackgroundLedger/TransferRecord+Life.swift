@@ -5,7 +5,8 @@ import TransferMachines
 // The columns that store the life of a transfer. Apart from this file, only statements for many transfers at once write these
 // columns, for example ``LedgerTransaction/queueDueTransfers(now:limit:)``.
 extension TransferRecord {
-    /// The life of the transfer as a machine: its phase, whether the user and the app want it to run, and the data that is kept.
+    /// The life of the transfer as a state machine: its phase, whether the user and the app want it to run, and the data that is
+    /// kept.
     package var life: TransferLife {
         TransferLife(
             phase: phase, wish: wish, kept: kept, isProven: isFinishing,
@@ -14,7 +15,7 @@ extension TransferRecord {
     }
 
     private var phase: TransferLife.Phase {
-        // These two times are missing only in damaged rows.
+        // Only a damaged row does not contain these two times.
         let due = nextAttemptAt ?? .distantPast
         let end = finishedAt ?? .distantPast
         switch (state, isSuspended) {

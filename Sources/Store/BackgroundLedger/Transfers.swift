@@ -70,8 +70,8 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     /// The number of the current attempt. A late result of an earlier attempt has another number.
     package var attemptNumber: Int
     package var maximumBodyBytes: Int64?
-    /// `true` if a task of the app has adopted the transfer, so that an event reports the end. Otherwise only waiters receive the
-    /// end.
+    /// `true` if a task of the app has adopted the transfer. An event then reports the end of the transfer to the app. Otherwise
+    /// only the processes that await the transfer receive its result.
     package internal(set) var isAdopted: Bool
     /// The time after which the transfer is removed if no process awaits it and no task has adopted it.
     package internal(set) var adoptableUntil: Date?
@@ -101,8 +101,8 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     /// `true` if the app, and not the user, suspended the transfer. For a cancelled transfer, the value `true` means that the
     /// agent must still release the partial file.
     package internal(set) var isSuspended: Bool
-    /// `true` if the app is launched for the end of the transfer. Otherwise the app receives the end when a process of the app
-    /// runs.
+    /// `true` if the agent launches the app when the transfer ends. Otherwise the app receives the result the next time that a
+    /// process of the app runs.
     package var launchesApp: Bool
     /// `true` if the file is complete and verified, and only has to be renamed to the destination.
     package internal(set) var isFinishing: Bool
@@ -120,7 +120,7 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package var rateLimit: Int64?
     package var expectedToSend: Int64?
     package var expectedToReceive: Int64?
-    /// The offset at which the last response with status 206 continued.
+    /// The offset in the file at which the last response with status 206 began.
     package var resumedAt: Int64?
     package var earliestBegin: Date?
     /// The token that resume data contains instead of the path of the partial file.
@@ -129,7 +129,7 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package internal(set) var keptUntil: Date?
     /// The receipt of a completed upload.
     package var receipt: UploadReceipt?
-    /// The digest of the original file, if the copy was changed before it was queued.
+    /// The digest of the original file, if the app changed the copy before the upload was queued.
     package var originalSHA256: String?
 
     package init(session: String, key: String, kind: Kind, method: String, url: String, headers: [HeaderField], now: Date) {
@@ -176,7 +176,7 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     }
 
     /// Removes the credentials for the server from the row. SQLite overwrites the bytes in the database file (`secure_delete`).
-    /// ``Ledger/checkpointLog()`` removes the credentials from the log.
+    /// ``Ledger/checkpointLog()`` removes the credentials from the write-ahead log.
     package mutating func forgetSecrets() {
         upload?.s3?.forgetKeys()
         headers.removeAll { !RedirectRule.isHarmless($0.name) }
@@ -271,9 +271,9 @@ extension LedgerTransaction {
         try update(transfer)
     }
 
-    /// Records that a check found an upload on the server.
+    /// Records that a check found the uploaded file on the server.
     ///
-    /// - Parameter proof: the new proof that the server has the copy, or `nil` if the proof has not changed.
+    /// - Parameter proof: the new proof that the uploaded file is on the server, or `nil` if the proof has not changed.
     package func uploadWasChecked(_ id: Int64, proof: UploadProof?, now: Date) throws {
         guard var transfer = try transfer(id), transfer.receipt != nil else { return }
         if let proof { transfer.receipt?.proof = proof }

@@ -12,8 +12,8 @@ import ProcessSupport
 package struct DatabaseFile: Sendable {
     package enum State: Sendable {
         case missing
-        /// Some tables of this version are missing, or the file has no write-ahead log, for example because it was restored from
-        /// an SQL backup.
+        /// The file does not contain all tables of this version, or has no write-ahead log, for example because it was restored
+        /// from an SQL backup.
         case ofAnEarlierVersion
         case current
         case ofANewerVersion
@@ -69,7 +69,8 @@ package struct DatabaseFile: Sendable {
     package func openToRead() throws -> DatabaseQueue {
         Self.forgetEarlierFault()
         var information = stat()
-        // Only files and folders are opened, because SQLite would wait for the other end of a named pipe.
+        // Only files and folders are opened. If the path were a named pipe, SQLite would wait until another process opens the
+        // pipe.
         if stat(path, &information) == 0, ![S_IFREG, S_IFDIR].contains(information.st_mode & S_IFMT) {
             throw DatabaseError(resultCode: .SQLITE_NOTADB)
         }
@@ -139,7 +140,7 @@ package struct DatabaseFile: Sendable {
         return look
     }
 
-    /// Opens a connection with write access, because SQLite rolls back the journal for the first such connection.
+    /// Opens a connection with write access. SQLite then rolls back the change that another process did not complete.
     private func openToRollBack() throws -> DatabaseQueue {
         var configuration = Configuration()
         let wait = WriterWait(database: path)
@@ -261,7 +262,7 @@ package struct DatabaseFile: Sendable {
     /// can open the file until this connection is closed. Use this method only in processes that run for a short time, for
     /// example commands.
     ///
-    /// - Returns: the connection, or `nil` if some tables of this version are missing.
+    /// - Returns: the connection, or `nil` if the file does not contain all tables of this version.
     /// - Throws: an error if another connection has the file open, or if the file cannot be opened.
     package func openAlone(label: String) throws -> DatabaseQueue? {
         var configuration = Configuration()
@@ -278,8 +279,8 @@ package struct DatabaseFile: Sendable {
         return isCurrent ? queue : nil
     }
 
-    /// Keeps the log file after the last connection is closed. SQLite empties the log file when the last connection is closed,
-    /// because the log contains old versions of rows.
+    /// Keeps the log file after the last connection is closed. SQLite then empties the log file, because the log can contain old
+    /// versions of rows.
     private static func makeLogPersistent(_ database: Database) throws {
         try database.execute(sql: "PRAGMA journal_size_limit = 0")
         var isKept: CInt = 1

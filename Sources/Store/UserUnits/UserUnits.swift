@@ -156,8 +156,8 @@ package struct UserUnits: Sendable {
         return true
     }
 
-    /// Sends a datagram to the agent's socket (a change notification). If the service is not running, the user manager starts it.
-    /// Cost: two system calls.
+    /// Sends a datagram to the agent's socket (a change notification). If the service is not running, the user manager starts the
+    /// service. Cost: two system calls.
     ///
     /// - Returns: `false` if no process listens on the socket.
     package func ring() -> Bool {
@@ -221,7 +221,8 @@ package struct UserUnits: Sendable {
         }
         try demandService()
         if try hasStarted(by: instant) { return }
-        // The user manager may not have read the unit files since an earlier change of the timer's file, so it reads them now.
+        // Another process may have changed the timer's file before, and the user manager may not have read the change. For this
+        // reason, the user manager reads all unit files again.
         if !isAnother {
             try manager.reload()
             if try hasStarted(by: instant) { return }

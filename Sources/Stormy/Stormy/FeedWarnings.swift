@@ -12,8 +12,8 @@ struct FeedWarnings: Sendable {
     /// The maximum number of bytes of one feed's documents in one check. After this number of bytes, no further document is
     /// requested.
     private static let mostBytes = 16 << 20
-    /// The maximum number of corners of all polygons of one feed. If a feed has more corners, the documents at the end of its
-    /// list are not used.
+    /// The maximum number of corners of all polygons in the warnings of one feed. If a feed has more corners, the documents at
+    /// the end of the feed's list are not used.
     static let mostCorners = 250_000
     /// The maximum number of parts of all warnings of one feed. A warning has one part for each language, hazard or time.
     private static let mostInfos = 10_000
@@ -34,7 +34,7 @@ struct FeedWarnings: Sendable {
     /// Requests all feeds at the same time, so that a stalled feed does not delay the other feeds. MeteoAlarm is requested only
     /// for places without a national service. Call ``refreshSubstitutes(for:within:)`` afterwards for the other places.
     ///
-    /// - Parameter limit: the time for all feeds. When the time is up, the next check requests the missing documents.
+    /// - Parameter limit: the time for all feeds. When the time is up, the next check requests the remaining documents.
     /// - Returns: The number of new documents that were not requested, because a feed has too many documents for one check.
     /// - Throws: an error of the store. If a feed has an error, the error is stored for each place.
     @discardableResult
@@ -64,8 +64,8 @@ struct FeedWarnings: Sendable {
         do {
             // New requests begin only in the first half of the time. In the second half, the running requests can end.
             let found = try await within(limit) { try await messages(of: feed, within: limit / 2) }
-            // A new warning is not used if the feed itself contains the warning and its area has only unknown codes. A message
-            // that changes or ends another warning is used.
+            // A new warning is not used if the feed itself contains the warning, and the warning names its areas only by codes
+            // that Stormy does not know. A message that changes or ends another warning is used.
             let placed = found.messages.filter { !$0.isCodedOnly || $0.kind != .alert || $0.link != nil }
             try store.storeUnknownCodes(Set(found.messages.flatMap(\.unknownCodes)))
             let isPartial = !placed.isEmpty || found.messages.isEmpty && found.missing + found.notRequested + found.unusable == 0
@@ -85,8 +85,8 @@ struct FeedWarnings: Sendable {
         }
     }
 
-    /// Returns sentences about parts of the warnings for a place. These parts are not read, or are not used exactly as the
-    /// service wrote them.
+    /// Returns sentences about the parts of a place's warnings that Stormy does not read, or does not use exactly as the service
+    /// wrote them.
     func limits(of messages: [AlertMessage], at place: Place) -> [String] {
         let now = BGTaskScheduler.now
         let unplaced = messages.compactMap { $0.unplaced(at: place.coordinates, least: settings.rule.alertSeverity, now: now) }
@@ -130,7 +130,7 @@ struct FeedWarnings: Sendable {
         var messages: [AlertMessage]
         /// The number of new documents that were requested but could not be read.
         var missing: Int
-        /// The number of new documents that were not requested, because the time or the bytes of a check were used up.
+        /// The number of new documents that were not requested, because the check reached its limit of time or of bytes.
         var notRequested: Int
         /// The number of documents that are not used, because the feed has too many documents, or because their areas have too
         /// many corners.
@@ -178,8 +178,9 @@ struct FeedWarnings: Sendable {
     ///
     /// - Parameters:
     ///   - places: The places whose parts of the feed are needed.
-    ///   - read: A closure that reads the parts of the places, and the time that the feed states. The second parameter is the
-    ///     address of the response. A redirect changes this address, and relative links are relative to the new address.
+    ///   - read: A closure that reads the parts of the places, and the time that the feed states. The second parameter of the
+    ///     closure is the address of the response. A redirect changes this address, and relative links are relative to the new
+    ///     address.
     /// - Returns: The list that the server sent, or the stored list if the server has no newer list.
     func list(
         _ request: WeatherRequest, service: String, for places: [Coordinates?], mostBytes: Int = ServiceResponse.maximumBytes,
@@ -225,7 +226,8 @@ struct FeedWarnings: Sendable {
         let (fetched, requested) = try await documents(unknown + known.due, known.addresses, until: deadline, now: now)
         var (left, infosLeft, leftOut) = (Self.mostCorners, Self.mostInfos, part?.leftOut ?? 0)
         var emptyLinks: Set<String> = []
-        /// Subtracts a message from the limits, and returns whether the message is within the limits.
+        /// Subtracts the corners and the parts of a message from the remaining numbers. Returns whether the message is within the
+        /// limits.
         func isWithinLimit(_ message: AlertMessage) -> Bool {
             left -= message.cornerCount
             infosLeft -= message.infos.count

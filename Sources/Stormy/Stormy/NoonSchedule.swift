@@ -88,7 +88,7 @@ package struct NoonSchedule: Sendable {
         return true
     }
 
-    /// Requests the next check, strictly after now and after the check that is running.
+    /// Submits the request for the next check. The next check begins after now and after the check that is running.
     func submitNext() throws { try submit(check) }
 
     private func submit(_ check: DailyCheck) throws {
@@ -179,13 +179,13 @@ struct NoonCheck {
                 await Lanes().forEach(of: places) { place in
                     do {
                         let seen = try await question.assessment(at: place) { asked.yield() }
-                        // Even if the forecast is calm or missing, storms that come from warnings are announced, or marked as no
-                        // longer expected.
+                        // Even if the forecast is calm or no forecast arrived, storms that come from warnings are announced, or
+                        // marked as no longer expected.
                         try StormNotifier(store: store).show(place, seen == nil ? .warnedOf : .all)
                     } catch let error as WeatherUnknown {
                         unknown.record(error)
-                        // The storms are shown again, because the notification of a storm that an earlier check found may be
-                        // missing.
+                        // The storms are shown again, because an earlier check may have found a storm and ended before it showed
+                        // the notification.
                         trouble.recordingErrors { try StormNotifier(store: store).show(place) }
                     } catch {
                         trouble.record(error)

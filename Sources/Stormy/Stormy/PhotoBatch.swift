@@ -13,8 +13,8 @@ package struct PhotoBatch: Codable, Equatable {
     var failures: [Failure] = []
     /// The address that the server reported for the photo that was uploaded last.
     var url: String?
-    /// The identifier of the photo that ended first. This identifier distinguishes batches with equal texts. The identifier also
-    /// prevents a second notification about the same batch after a crash.
+    /// The identifier of the photo whose upload ended first. This identifier distinguishes batches with equal texts. The
+    /// identifier also prevents a second notification about the same batch after a crash.
     var mark: String?
 
     struct Failure: Codable, Equatable {
@@ -190,7 +190,7 @@ extension PhotoBatch {
         try database.execute(sql: "DELETE FROM setting WHERE name = ?", arguments: [setting.rawValue])
     }
 
-    /// Adds a photo whose upload ended, in the same transaction that stores the end.
+    /// Adds a photo whose upload ended. The caller stores the result of the upload in the same transaction.
     static func add(_ photo: PhotoRecord, in database: Database) throws {
         var batch = try PhotoBatch(.open, in: database) ?? PhotoBatch()
         batch.add(photo)
@@ -210,7 +210,7 @@ extension StormyStore {
         }
     }
 
-    /// Adds a photo whose end is stored, but was not reported yet.
+    /// Adds a photo whose result is stored, but was not reported to the user yet.
     func addToPhotoBatch(_ photo: PhotoRecord) throws { try queue.write { try PhotoBatch.add(photo, in: $0) } }
 
     /// Closes a batch after its last notification was accepted. The next photo begins another batch.

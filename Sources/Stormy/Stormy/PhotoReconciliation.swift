@@ -16,16 +16,16 @@ package struct PhotoReconciliation {
     package struct Outcome: Equatable, Sendable {
         /// The number of photos that were queued again, because the ledger did not contain their transfers.
         package var queuedAgain = 0
-        /// The number of photos that were missing in the store, and whose uploads continue.
+        /// The number of photos that were in the ledger but not in the store. The uploads of these photos continue.
         package var adopted = 0
-        /// Sentences about failed uploads whose end was not recorded in the store.
+        /// Sentences about failed uploads whose failure was not recorded in the store.
         package var failed: [String] = []
         /// The number of photos that wait until their destination is configured. The keys are the names of the destinations. The
         /// photos are not sent to another destination, because other people could see the photos there.
         package var waiting: [String: Int] = [:]
         /// The paths of photos that cannot be read now, for example because their drive is not connected.
         package var away: [String] = []
-        /// The paths of lost photos: the file and the queued copy are missing.
+        /// The paths of lost photos. The user's file and the agent's copy do not exist any more.
         package var lost: [String] = []
         /// The paths of photos that were replaced by another file.
         package var replaced: [String] = []
@@ -92,10 +92,10 @@ package struct PhotoReconciliation {
         return outcome
     }
 
-    // MARK: Ends that the store lacks
+    // MARK: Results that the store does not contain
 
-    /// Stores the ends of transfers that are missing in this store. The ends are missing because the store could not be written
-    /// at that time, or was restored from a backup. After this, the user may add these photos again.
+    /// Stores the results of transfers whose results are in the ledger but not in this store. The store could not be written when
+    /// these transfers ended, or was restored from a backup. After this, the user may add these photos again.
     ///
     /// - Returns: the photos, each with the result of its upload.
     @discardableResult
@@ -105,10 +105,10 @@ package struct PhotoReconciliation {
         return ended
     }
 
-    // MARK: Photos that the ledger lacks
+    // MARK: Photos that the ledger does not contain
 
-    /// Queues photos again with the same keys. Their transfers are missing, because the ledger was lost or restored from a
-    /// backup, or because a process ended before the process queued its photo.
+    /// Queues photos again with the same submission keys. The ledger does not contain the transfers of these photos, because the
+    /// ledger was lost or restored from a backup, or because a process ended before it queued its photo.
     private func queueAgain(
         _ queued: [PhotoRecord], _ states: [String: BackgroundTransferStatus.State], _ outcome: inout Outcome
     ) throws {
@@ -138,7 +138,7 @@ package struct PhotoReconciliation {
         case queued
         /// The destination is not configured as before, or its password is missing.
         case waitsForDestination(String)
-        /// The photo waits, and the next run tries again.
+        /// The photo is not queued in this run. The next run tries again.
         case waits
         /// The file cannot be read now.
         case isAway
@@ -236,11 +236,11 @@ package struct PhotoReconciliation {
         return settings.destination(for: identity)
     }
 
-    // MARK: Photos that this store lacks
+    // MARK: Photos that this store does not contain
 
-    /// Adds photos for transfers that are missing in this store, so that these photos are not sent again.
+    /// Adds photos for transfers that are in the ledger but not in this store, so that these photos are not sent again.
     ///
-    /// If no transfer is missing, this method reads only two rows of the ledger and two rows of the store.
+    /// If the store contains all these transfers, this method reads only two rows of the ledger and two rows of the store.
     private func adoptUnknown(_ outcome: inout Outcome) throws {
         let session = PhotoUploads.sessionIdentifier
         let newest = try BackgroundTransfers.newest(session: session).map { try BackgroundTransfers.statuses(of: [$0]) } ?? []
@@ -251,7 +251,7 @@ package struct PhotoReconciliation {
         outcome.adopted = try adoptAll().count { !$0.state.hasEnded }
     }
 
-    /// - Returns: The transfers that were missing in this store.
+    /// - Returns: The transfers that were in the ledger but not in this store.
     @discardableResult
     func adoptAll() throws -> [BackgroundTransferStatus] {
         let unknown = try BackgroundTransfers.all().filter { try $0.session == PhotoUploads.sessionIdentifier && isUnknown($0) }

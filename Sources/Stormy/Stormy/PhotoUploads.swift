@@ -34,12 +34,12 @@ package struct PhotoFile: Sendable, Equatable {
 /// the user can change the original.
 package struct PhotoUploads: Sendable {
     package static let sessionIdentifier = "StormyPhotos"
-    /// The category of the notifications about the ends of uploads.
+    /// The category of the notifications about completed and failed uploads.
     package static let category = "stormy.photos"
 
     package enum Result: Sendable, Equatable {
         /// - Parameters:
-        ///   - removed: The blocks that contained a location, and the content credentials that were also removed.
+        ///   - removed: The names of the removed blocks: blocks that contained a location, and content credentials.
         ///   - note: information for the user.
         ///   - isContinued: `true` if the transfer failed before.
         case queued(photo: Int64, transfer: Int64, removed: [String] = [], note: String? = nil, isContinued: Bool = false)
@@ -73,14 +73,14 @@ package struct PhotoUploads: Sendable {
         package var location: LocationDecision
         /// The storm that the photo belongs to. `nil` to use the oldest waiting photo request.
         package var storm: Int64?
-        /// `true` to show a notification at the end of the upload, unless ``follower`` reports the end.
+        /// `true` to show a notification when the upload ends. If ``follower`` reports the result, no notification is shown.
         package var tells: Bool
         /// `true` if the photos wait for ``HeldUploads``. The caller submits the request of ``HeldUploads``.
         package var isHeld: Bool
         /// `true` to also send photos that were sent before.
         package var isAgain: Bool
-        /// Receives the ends of the uploads while this process is running. If there is a follower, no notification is shown for
-        /// these ends.
+        /// Receives the results of the uploads while this process is running. If there is a follower, no notification is shown
+        /// for these uploads.
         package var follower: FollowedPhotos?
 
         package init(
@@ -262,8 +262,8 @@ package struct PhotoUploads: Sendable {
             let records = try store.beginPhotos(left.map { newPhoto(photos[$0], order) })
             let known = records.compactMap { $0?.isKnown == true ? $0?.photo : nil }
             let transfers = try Self.transfers(of: known)
-            // The end of an upload may be missing in the store. A photo that was not uploaded is queued again. Another command
-            // may be retrying the photo now: that command changes the store first, and the ledger later.
+            // The result of an upload may not be recorded in the store yet. A photo that was not uploaded is queued again.
+            // Another command may be retrying the photo now: that command changes the store first, and the ledger later.
             try PhotoReconciliation(store: store).end(known.filter { $0.state == .queued }, transfers)
             for (index, begun) in zip(left, records) {
                 guard let begun else {
@@ -324,7 +324,7 @@ package struct PhotoUploads: Sendable {
     private func outcome(
         of prepared: Prepared, _ begun: StormyStore.BegunPhoto, _ note: String?
     ) throws -> Swift.Result<Result, any Error> {
-        // The upload has a number, but it may already have failed. Such a failure is reported later, like the end of every
+        // The upload has a number, but it may already have failed. Such a failure is reported later, like the result of every
         // upload.
         guard let number = prepared.task.transferNumber else {
             try store.revert(begun)

@@ -38,7 +38,8 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package var destination: String?
     /// The address of the photo on the server.
     package var remoteURL: String?
-    /// `true` if a notification reports the end of the upload, unless a command in a terminal reports the end.
+    /// `true` if a notification reports the result of the upload. If a command in a terminal reports the result, no notification
+    /// is shown.
     package var tells = false
     /// `true` if the photo waited for external power and an unmetered network (``HeldUploads``). The state of the photo's
     /// transfer shows whether the photo still waits.
@@ -88,7 +89,7 @@ extension StormyStore {
             database.cachedStatement(sql: "SELECT * FROM photo WHERE submission = ?"), arguments: [submission])
     }
 
-    /// Returns the photos without a recorded end.
+    /// Returns the photos whose upload is not complete, or whose result was not recorded.
     func queuedPhotos() throws -> [PhotoRecord] {
         try queue.read { try PhotoRecord.fetchAll($0, sql: "SELECT * FROM photo WHERE state = 'queued' ORDER BY id") }
     }
@@ -171,11 +172,11 @@ extension StormyStore {
             guard state == .queued else { return BegunPhoto(photo: again, before: again) }
             try closeHeld(path, destination, in: database)
             let stored = again
-            // In contrast to the earlier call, the new call may not wait for external power, or may come from a session with a
+            // The user may have added the photo again without the option to wait for external power, or from a session with a
             // desktop.
             again.isForLater = again.isForLater && new.isForLater
             again.tells = again.tells || new.tells
-            // A photo without a key gets a new key. The key may be missing because the ledger was lost before an upgrade.
+            // A photo may have no submission key, because the ledger was lost before an upgrade. Such a photo gets a new key.
             again.submission = again.submission ?? newSubmission()
             if again != stored { try again.update(database) }
             if let storm, again.storm != storm, new.isPhoto { try closeJob(of: storm, in: database) }
@@ -211,8 +212,8 @@ extension StormyStore {
 
     private static func newSubmission() -> String { BackgroundTransfers.stored(submissionKey: UUID.random().uuidString) }
 
-    /// Closes the record of a held photo after its file was sent in another way. The user does not have to decide about the file
-    /// any more.
+    /// If the file of a photo was sent, closes the photo's earlier record that has the state `held`. The user does not have to
+    /// decide about the file any more.
     static func closeHeld(_ path: String, _ destination: String?, in database: Database) throws {
         try database.execute(
             sql: """
@@ -231,8 +232,8 @@ extension StormyStore {
                 """, arguments: [storm])
     }
 
-    /// Undoes the beginning of a photo that could not be queued. A photo that was recorded before this call is kept, because it
-    /// belongs to another command.
+    /// Removes the record of a photo that could not be queued. If the user added the photo before, the record is kept, because
+    /// the record belongs to another command.
     func revert(_ begun: BegunPhoto) throws {
         if begun.isKnown { return }
         try queue.write { database in
@@ -291,8 +292,8 @@ extension StormyStore {
         }
     }
 
-    /// Marks a photo as lost, because the server does not have it any more. The user may add the photo again. If the end of the
-    /// photo's transfer is delivered later, this end is ignored.
+    /// Marks a photo as lost, because the server does not have it any more. The user may add the photo again. If the agent
+    /// reports the end of the photo's transfer later, Stormy ignores the report.
     package func photoWasLost(_ submission: String?, message: String) throws {
         try queue.write { database in
             guard var photo = try Self.photo(submittedAs: submission, in: database) else { return }

@@ -3,8 +3,8 @@ import GRDB
 import StormyWeather
 import TransferMachines
 
-/// The list of a feed's warnings when the feed was last received. The complete feed is not stored, because a feed may have up to
-/// 16 MiB.
+/// The list of the warnings that a feed contained when the feed was last received. The complete feed is not stored, because a
+/// feed may have up to 16 MiB.
 struct WarningFeed: StoreRecord {
     static let databaseTableName = "warningFeed"
     /// The name of an ``AlertService``, or the feed's address.
@@ -168,7 +168,7 @@ extension StormyStore {
     /// The maximum number of codes that are reported at the same time.
     private static let mostReportedCodes = 50
 
-    /// Stores codes that are missing in the region table. Each code is reported once.
+    /// Stores codes of areas that Stormy's table of regions does not contain. Each code is reported once.
     func storeUnknownCodes(_ codes: Set<RegionCode>) throws {
         if codes.isEmpty { return }
         try queue.write { database in

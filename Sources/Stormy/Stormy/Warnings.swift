@@ -21,8 +21,8 @@ struct WarningRecord: StoreRecord {
     var dataTime: Date?
     /// `true` if the service responded that the place is outside its area.
     var isOutside = false
-    /// `true` if warnings may be missing in the last response. The reason is an unreadable part, or data that is not newer than
-    /// before.
+    /// `true` if the last response may not contain all warnings, because a part was unreadable, or because the data was not newer
+    /// than before.
     var isLacking = false
 
     /// `true` if MeteoAlarm is requested in place of the service.

@@ -99,7 +99,7 @@ package struct StormQuery {
         var handedOver: HandedOver?
         for (index, source) in sources.enumerated() {
             switch try await request(source, isLast: index == sources.count - 1) {
-            // The agent delivers the end of the transfer later, unless the user cancels the transfer.
+            // The agent launches the app when the transfer ends, unless the user cancels the transfer.
             case .handedOver(let what): handedOver = what
             case .trouble(let reason): reasons.append(sources.count == 1 ? reason : "\(source.name): \(reason)")
             case .answer(let fetched):
@@ -119,7 +119,7 @@ package struct StormQuery {
         case answer(FetchedForecast)
         /// The request was not complete in time, and continues in the agent.
         case handedOver(HandedOver)
-        /// The service has no usable response.
+        /// The service sent no usable response.
         case trouble(String)
     }
 
@@ -163,7 +163,8 @@ package struct StormQuery {
         let (request, began) = (handedOver.request, handedOver.began)
         let transfers = try BackgroundTransfers.unfinished(session: WeatherSession.identifier)
         let own = transfers.first { $0.requestedURL == request.url?.absoluteString }
-        // A transfer that is queued behind other transfers of the same service has no recorded problem.
+        // A transfer that is queued behind other transfers of the service has no recorded problem. For this reason, the problem
+        // of another transfer is used.
         let ofService = transfers.first { $0.trouble != nil && $0.url.flatMap(URL.init(string:))?.host == request.url?.host }
         if let trouble = (own?.trouble ?? ofService?.trouble)?.message {
             _ = try unknown("\(trouble) The request is tried again.", at: place)

@@ -10,7 +10,7 @@ import Stormy
 struct PhotoFinder {
     /// `true` if folders are searched.
     let isRecursive: Bool
-    /// `true` if the arguments can be patterns. Paths from a file chooser are names of files only.
+    /// `true` if the arguments can be patterns. Paths from a file chooser are always names of files.
     let acceptsPatterns: Bool
     /// The files in folders and lists that were skipped because they are not photos.
     private var skipped: [PathName] = []
@@ -76,8 +76,8 @@ struct PhotoFinder {
         if isReplaced, ThisProcess.unreadableArguments.contains(word) || !FileManager.default.fileExists(atPath: word) {
             return [.problem(Self.notUTF8(word))]
         }
-        // If a file has exactly this name, the argument is not a pattern. The shell does not replace a pattern in quotes, so such
-        // a pattern arrives here.
+        // If a file has exactly this name, the argument is not a pattern. The shell does not replace a pattern in quotes, so this
+        // program receives the pattern as an argument.
         if acceptsPatterns, PathPattern.isPattern(word), !FileManager.default.fileExists(atPath: word) { return matching(word) }
         return meant(word)
     }
@@ -120,7 +120,8 @@ struct PhotoFinder {
 
     // MARK: Listed
 
-    /// Reads the list on standard input. The entries are names, not patterns. A missing file is reported.
+    /// Reads the list on standard input. The entries are names, not patterns. If a file does not exist, the result contains a
+    /// problem.
     private mutating func list() -> [Found] {
         let (data, problem) = Self.readStandardInput()
         let found = Self.paths(in: data).flatMap { path -> [Found] in
@@ -298,7 +299,7 @@ struct PhotoFinder {
             }
             listed = now
         }
-        // If two lists are equal, no entry is missing, and a vanished entry was removed.
+        // If two lists are equal, the list is complete. An entry that vanished was then removed, and not renamed.
         for path in isSame ? [] : vanished where found[path] == nil {
             found[path] = .problem(CommandFailure(.notFound, "\(path.text) was renamed or removed while the folder was read"))
         }

@@ -17,7 +17,7 @@ package struct Configuration: Sendable, Equatable {
     /// `[upload]`
     package var upload = Upload()
 
-    /// The defaults.
+    /// Creates a value with the default settings.
     package init() {}
 }
 
@@ -34,7 +34,7 @@ extension Configuration {
         /// `geocoding_url`: an address that replaces the scheme, host and port of the service that searches for places by name.
         package var geocodingURL: String?
 
-        /// The defaults.
+        /// Creates a value with the default settings.
         package init() {}
     }
 
@@ -51,11 +51,11 @@ extension Configuration {
         /// `alert_severity`: the lowest severity of an official warning that counts as a storm.
         package var alertSeverity = CAPSeverity.severe
 
-        /// The defaults.
+        /// Creates a value with the default settings.
         package init() {}
     }
 
-    /// Options of the daily check's time.
+    /// The options for the time of the daily check.
     package struct Schedule: Sendable, Equatable {
         /// The behavior after a check was missed because the machine was off or asleep.
         package enum Missed: String, Sendable, CaseIterable {
@@ -65,12 +65,12 @@ extension Configuration {
             case skip
         }
 
-        /// `spread_seconds`: the maximum of this installation's constant delay, in seconds, 0...86400.
+        /// `spread_seconds`: the maximum delay of the daily check in seconds, 0...86400. Each installation has a constant delay.
         package var spreadSeconds = 120.0
         /// `missed`
         package var missed = Missed.once
 
-        /// The defaults.
+        /// Creates a value with the default settings.
         package init() {}
     }
 
@@ -79,7 +79,7 @@ extension Configuration {
         /// `cap_feeds`: Atom or RSS feeds of CAP 1.2, at most 20.
         package var capFeeds: [String] = []
 
-        /// The defaults.
+        /// Creates a value with the default settings.
         package init() {}
     }
 
@@ -92,7 +92,7 @@ extension Configuration {
         /// `grace_seconds`: the number of seconds between the end of the time limit and the kill, 0...3600.
         package var graceSeconds = 5.0
 
-        /// The defaults.
+        /// Creates a value with the default settings.
         package init() {}
     }
 
@@ -115,12 +115,12 @@ extension Configuration {
         package var quietPasses = QuietPass.extreme
         /// `storms`: `true` if notifications about storms are shown.
         package var storms = true
-        /// `photos`: `true` if notifications about the ends of uploads are shown.
+        /// `photos`: `true` if notifications about completed and failed uploads are shown.
         package var photos = true
-        /// `downloads`: `true` if notifications about the ends of downloads are shown.
+        /// `downloads`: `true` if notifications about completed and failed downloads are shown.
         package var downloads = true
 
-        /// The defaults.
+        /// Creates a value with the default settings.
         package init() {}
     }
 

@@ -11,7 +11,7 @@ extension Configuration {
         /// `destinations`: the destinations. The keys are their names.
         package var destinations: [String: Destination] = [:]
 
-        /// The defaults.
+        /// Creates a value with the default settings.
         package init() {}
 
         /// Returns the destination with a name. Without a name, returns the default destination, or the only destination. `nil`

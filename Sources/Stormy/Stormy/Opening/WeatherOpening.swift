@@ -9,7 +9,7 @@ import Synchronization
 struct WeatherOpening: Sendable {
     /// The number of places that are requested at the same time.
     private static let lanes = 6
-    /// The maximum time for all feeds of warnings. When the time is up, the next check requests the missing documents.
+    /// The maximum time for all feeds of warnings. When the time is up, the next check requests the remaining documents.
     private static let feedTime: Duration = .seconds(15)
     /// The time for the official services of all places, and the time for MeteoAlarm in place of services that failed.
     private static let (ownTime, meteoAlarmTime): (Duration, Duration) = (.seconds(20), .seconds(10))
