@@ -7,8 +7,8 @@ import Foundation
 /// commits. A signal can also arrive shortly before a commit becomes visible. For this reason, the receiver reads the database
 /// inside `BEGIN IMMEDIATE`.
 ///
-/// The implementation uses inotify on the write-ahead file. inotify needs no socket and no polling, and a killed process leaves
-/// no files.
+/// The implementation watches the write-ahead log with inotify. inotify needs no socket and no polling, and a killed process
+/// leaves no files.
 package struct ChangeListener: ~Copyable, Sendable {
     /// A descriptor that becomes readable after a change notification. The descriptor is non-blocking and close-on-exec.
     package let descriptor: Int32
@@ -16,8 +16,8 @@ package struct ChangeListener: ~Copyable, Sendable {
     /// Creates a listener for the ledger.
     package init(_ directories: AppDirectories) throws(StoreError) { try self.init(database: directories.ledger.path) }
 
-    /// Creates a listener for a database. This process must have opened the database before, because the opening creates the
-    /// write-ahead file.
+    /// Creates a listener for a database. This process must have opened the database before, because SQLite then creates the
+    /// write-ahead log.
     package init(database: String) throws(StoreError) {
         let path = database + "-wal"
         let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
@@ -42,13 +42,13 @@ package struct ChangeListener: ~Copyable, Sendable {
 
     deinit { close(descriptor) }
 
-    /// Consumes the received notifications. Call this method before a read of the ledger, because a notification that arrives
-    /// during the read must not be lost.
+    /// Discards the change notifications that have arrived. Call this method before you read the ledger, because a change
+    /// notification that arrives during the read must not be lost.
     package borrowing func drain() { Self.drain(descriptor) }
 
-    /// Reads the waiting change notifications of a descriptor, and discards them.
+    /// Reads and discards the change notifications that are waiting on a file descriptor.
     ///
-    /// - Returns: `true` if a notification was received.
+    /// - Returns: `true` if a change notification was waiting.
     @discardableResult
     package static func drain(_ descriptor: Int32) -> Bool {
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { buffer in

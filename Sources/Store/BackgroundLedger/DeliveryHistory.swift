@@ -1,8 +1,8 @@
 import BackgroundScheduling
 import Foundation
 
-/// The results of earlier launches for a waiting event (an ended transfer or a pressed button). These results decide when the
-/// next launch begins.
+/// The results of earlier launches for an event that was not delivered yet (an ended transfer or a pressed button). These results
+/// decide when the next launch begins.
 package struct DeliveryHistory: Sendable {
     /// The consecutive launches that did not deliver the event, newest first.
     package let failures: [LaunchRecord]
@@ -67,7 +67,7 @@ extension LedgerTransaction {
     private static func pauseOfSession(_ kind: LaunchKind, _ earlier: [LaunchRecord], _ now: Date) -> DeliveryHistory.Pause? {
         guard kind == .urlSession else { return nil }
         let recent = earlier.filter { launch in
-            // A launch whose start is in the future is not counted, because the clock was set back after the launch.
+            // A launch with a start time in the future is ignored, because the clock was set back after the launch.
             launch.startedAt <= now && launch.startedAt > now.addingTimeInterval(-SessionDelivery.memory)
         }
         let pause = SessionDelivery.pause(afterLaunches: recent.count)
@@ -82,23 +82,23 @@ extension LedgerTransaction {
 }
 
 extension Collection where Element == LaunchRecord {
-    /// The launches that count for the pause. A launch does not count if the agent was killed before the agent started the
-    /// process.
+    /// The failed launches that make the pause longer. A launch is ignored if the agent was killed before it started the process
+    /// of the launch.
     package var blamed: [LaunchRecord] { filter { $0.outcome != .neverBegan } }
 
     /// Returns the earliest time of the next launch after these consecutive failed launches (newest first), or `nil` if the next
-    /// launch can begin at once.
+    /// launch can begin immediately.
     package func endOfRelaunchPause(base: Double) -> Date? {
         let blamed = blamed
         return blamed.first?.endedAt?.addingTimeInterval(RelaunchBackoff.delay(afterFailures: blamed.count, base: base))
     }
 
-    /// Returns the session whose launch is running, and the latest time at which its turn ends. A launch for another session
-    /// waits for the end of the turn.
+    /// Returns the session whose launch is running, and the latest time at which the turn of this session ends. A launch for
+    /// another session waits until the turn has ended.
     ///
-    /// Only one session at a time has a turn, because code for iOS expects a single process. If two processes listed their tasks
-    /// at the same time, both processes would begin a missing task. The turn has a time limit, because a process may hang and
-    /// cannot always be killed.
+    /// Only one session at a time has a turn, because code for iOS expects a single process. If two processes listed the running
+    /// tasks at the same time, both processes would begin a task that is not in the list. The turn has a time limit, because a
+    /// process may hang and cannot always be killed.
     package func servedSession(settings: AgentSettings, now: Date) -> (session: String, until: Date)? {
         let longest = settings.refreshBudget + settings.grace + settings.continuation
         let turns = filter { $0.kind == .urlSession }.map { launch in

@@ -3,8 +3,8 @@ import BackgroundScheduling
 import Foundation
 import GRDB
 
-/// A launch of an app process. After its end, the launch is an entry of the history. Only events change the columns that store
-/// the ``LaunchLife``. Methods of ``LedgerTransaction`` write the process, the progress and the number of the progress
+/// A launch of an app process. After the process has ended, the launch is an entry of the history. Only events change the columns
+/// that store the ``LaunchLife``. Methods of ``LedgerTransaction`` write the process, the progress and the number of the progress
 /// notification.
 package struct LaunchRecord: Codable, Sendable, Equatable {
     package private(set) var id: Int64?
@@ -27,13 +27,13 @@ package struct LaunchRecord: Codable, Sendable, Equatable {
     package private(set) var endedAt: Date?
     package private(set) var outcome: LaunchOutcome?
     package private(set) var detail: String?
-    /// The conditions that must hold while the launch is running.
+    /// The conditions that must be met while the launch is running.
     package let requiresNetwork: Bool
     package let requiresExternalPower: Bool
     /// The time at which the request was submitted (`askedAt`), and the earliest begin date of the request (`askedBegin`).
     package let askedAt: Date?
     package let askedBegin: Date?
-    /// The name of the request's condition that was met last, so that the launch began.
+    /// The name of the last condition of the request that was met. The launch began because of this condition.
     package let woke: String?
     /// The ``ProcessIdentity/start`` of the process with the number `pid`. The value is `nil` if an earlier version recorded only
     /// the process number.
@@ -133,7 +133,7 @@ extension LedgerTransaction {
         return commands
     }
 
-    /// Handles an event that does not need the timer.
+    /// Applies an event that does not need the state of the timer.
     package func handle(_ event: LaunchLife.Event, launch id: Int64) throws {
         guard var launch = try launch(id) else { return }
         var timer: LaunchSupervision?

@@ -2,11 +2,11 @@ import CLinux
 import Foundation
 import ProcessSupport
 
-/// The identity of the files of a ledger, as one process opened them. The files are SQLite's database, the log and the index of
-/// the log.
+/// The identity of the files of a ledger, as one process opened them. The files are SQLite's database, the write-ahead log and
+/// the index of the log.
 ///
-/// A user may delete the log and the index, because these files look like temporary files. A process that has the deleted files
-/// open then writes to files that no other process reads, and the next process creates new files. Each of these processes would
+/// A user may delete the log and the index, because these files look like temporary files. A process that still has the deleted
+/// files open writes to files that no other process reads, and the next process creates new files. Each of these processes would
 /// miss the commits of the other process. For this reason, a running agent shows other processes which files it has open. The
 /// agent holds a shared lock on a byte of the state folder, and the offset of the byte identifies the files. As long as the lock
 /// is held, no process opens other files. A process of the app takes no such lock, because its commits are also in the agent's
@@ -31,7 +31,7 @@ final class LedgerFiles: Sendable {
 
     deinit { if folder >= 0 { close(folder) } }
 
-    /// `true` if other files now have the names of these files, or if the files are missing.
+    /// `true` if other files now have the names of these files, or if the files do not exist any more.
     var areReplaced: Bool {
         // A ledger that one process opened in exclusive mode has no index. An index that appears later belongs to the same
         // ledger.

@@ -70,8 +70,8 @@ final class LedgerMemory: Sendable {
 
     func commits(besides view: View) -> Int { commits - view.state.withLock { $0.ownCommits } }
 
-    /// Notifies the listeners of a commit, like the change notification of a ledger on the disk. After that, the writing process
-    /// is killed if a test requested this.
+    /// Notifies the listeners of a commit, like the change notification of a ledger on the disk. If a test requested it, the
+    /// writing process is killed after that.
     func notify(_ view: View) throws {
         let listeners = state.withLock { $0.listeners.sorted { $0.key < $1.key }.map(\.value) }
         for listener in listeners { listener() }
@@ -96,7 +96,7 @@ final class LedgerMemory: Sendable {
 }
 
 /// The stages of a commit at which a test can kill a process. If the process is killed before the commit, nothing has changed. If
-/// it is killed after the commit, the following steps are not executed.
+/// the process is killed after the commit, the steps after the commit are not executed.
 package enum LedgerCommitStage: Sendable {
     case committing
     case committed
@@ -134,7 +134,7 @@ extension Ledger {
         LedgerMemory.setKillHook(killHook, of: view)
     }
 
-    /// Sets the error with which every commit of this view fails, if the commit changes rows. With `nil`, commits succeed again.
+    /// Sets the error that every commit of this view throws if the commit changes rows. With `nil`, commits succeed again.
     package func setTrouble(_ trouble: StoreError?) { LedgerMemory.setTrouble(trouble, of: view) }
 
     /// Marks the ledger as migrated by a newer version of the program, or removes the mark.
@@ -152,8 +152,8 @@ extension Ledger {
         return Backup(copy: copy)
     }
 
-    /// Restores the content of the backup. After a restore on a real disk, processes would detect another file. For this reason,
-    /// the test kills or restarts the simulated processes.
+    /// Restores the content of the backup. On a real disk, the processes would detect that the file was replaced. For this
+    /// reason, the test kills or restarts the simulated processes.
     package func restore(_ backup: Backup) throws {
         guard let memory else { return }
         try backup.copy.backup(to: memory.queue)

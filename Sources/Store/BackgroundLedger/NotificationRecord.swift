@@ -15,11 +15,12 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     package internal(set) var content: NotificationContent
     package internal(set) var state: State
     package let createdAt: Date
-    /// The time at which the app last added the notification, or `nil` if an earlier version added it.
+    /// The time at which the app last added the notification, or `nil` if an earlier version of the program stored the
+    /// notification.
     package internal(set) var addedAt: Date?
-    /// The time at which the notification is due, or `nil` if it is shown at once.
+    /// The time at which the notification is due, or `nil` if the notification is shown immediately.
     package internal(set) var dueAt: Date?
-    /// The schedule of a notification with a trigger. The schedule contains the trigger, so it is kept even after the
+    /// The schedule of a notification with a trigger. The schedule contains the trigger, so the schedule is kept even after the
     /// notification was shown.
     package internal(set) var schedule: NoticeSchedule?
     package internal(set) var deliveredAt: Date?
@@ -128,7 +129,7 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
         schedule?.consume(now: now, zone: zone)
     }
 
-    /// The state of the notification as a machine, which receives events.
+    /// The state of the notification as a state machine.
     package var life: NoticeLife {
         NoticeLife(
             phase: state, serverID: serverID, trouble: trouble, deliveredAt: deliveredAt, endedAt: endedAt, summary: summary,

@@ -14,7 +14,7 @@ extension LedgerTransaction {
     }
 
     /// Returns the number of pending requests of a kind, or `limit` if the number is greater. The request with `identifier` is
-    /// not counted, because a new submission replaces this request.
+    /// left out, because a new submission replaces this request.
     package func pendingCount(of kind: LaunchKind, besides identifier: String, upTo limit: Int) throws -> Int {
         try Int.fetchOne(
             database.cachedStatement(
@@ -77,7 +77,8 @@ extension LedgerTransaction {
         return earliest.map(Date.init(timeIntervalSince1970:))
     }
 
-    /// Returns the first future time for which the machine must be woken. The machine is not woken for a launch that runs late.
+    /// Returns the first future time for which the machine must be woken. The machine is not woken for a launch whose time has
+    /// passed.
     package func nextWake(after moment: Date) throws -> Date? {
         try Double.fetchOne(
             database.cachedStatement(sql: "SELECT MIN(earliestBegin) FROM request WHERE wakesSystem AND earliestBegin > ?"),
@@ -141,14 +142,14 @@ extension LedgerTransaction {
         }.map(\.identifier)
     }
 
-    /// Records that the app's files changed. Requests that wait after failed launches become due at once. The recorded number of
-    /// failures does not change.
+    /// Records that the app's files changed. Requests that wait after failed launches become due immediately. The recorded number
+    /// of failures does not change.
     package func applyAppChange(now: Date, in zone: TimeZone) throws {
         try setFact(.appChangedAt, now)
         for var request in try requestsDelayed(beyond: .distantPast) { try handle(.appChanged, &request, now: now, in: zone) }
     }
 
-    /// Applies the end of a launch to its request. The row of the launch contains the outcome.
+    /// Updates a request after its launch has ended. The row of the launch contains the outcome.
     package func applyLaunchEnd(
         of launch: LaunchRecord, _ end: ProcessEnd, backoffBase: Double, now: Date, in zone: TimeZone
     ) throws {

@@ -7,8 +7,8 @@ extension LedgerTransaction {
     /// Returns the transfers with files that are not needed any more:
     ///
     /// - transfers that no task has adopted and no process awaits, after the grace time
-    /// - transfers whose ends were delivered to the app
-    /// - cancelled transfers with a copy of a body
+    /// - transfers whose events the app has received
+    /// - cancelled uploads that still have a copy of their file
     /// - transfers whose partial files or copies have reached their retention time
     package func collectableTransfers(now: Date, limit: Int = 256) throws -> [TransferRecord] {
         let seconds = now.timeIntervalSince1970
@@ -39,8 +39,8 @@ extension LedgerTransaction {
             .execute(arguments: [transfer])
     }
 
-    /// Returns the next time at which a transfer's grace time ends. The grace time begins when no process awaits the transfer any
-    /// more.
+    /// Returns the next time at which the grace time of a transfer is over. The grace time begins when no process awaits the
+    /// transfer any more.
     package func nextCollection(after now: Date) throws -> Date? {
         let seconds = try Double.fetchOne(
             database.cachedStatement(
@@ -106,8 +106,8 @@ extension LedgerTransaction {
 
 /// The place of a download's partial file.
 ///
-/// A partial file has two alternating names. While the ledger describes the bytes in the file with one name, a new version of the
-/// file is written to the file with the other name.
+/// A partial file has two alternating names. While the ledger describes the file with one name, the agent writes a new version to
+/// a file with the other name.
 package struct PartPlace: Sendable, Equatable {
     /// The suffix of a file's name until the file is complete.
     package static let suffix = ".part"

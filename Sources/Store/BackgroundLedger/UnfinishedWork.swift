@@ -3,15 +3,15 @@ import GRDB
 
 /// Queries that decide whether an agent is needed.
 extension LedgerTransaction {
-    /// Returns whether the number on the app's icon was not sent to docks yet.
+    /// Returns whether the agent still has to send the number on the app's icon to the docks of the desktop.
     package func isBadgeUntold() throws -> Bool { try (fact(.badge) ?? 0) != (fact(.badgeTold) ?? 0) }
 
     package func hasUnfinishedWork() throws -> Bool {
         if try hasRequests() || !openQuestions().isEmpty || !liveLaunches().isEmpty { return true }
         if try fact(.significantTime) != nil { return true }
         if try hasActiveTransfers() || isBadgeUntold() { return true }
-        // The end of a transfer also counts if a running process receives it, because after a kill of this process only an agent
-        // can deliver the end.
+        // The event of a transfer also counts if a running process receives the event. If this process is killed, only an agent
+        // can deliver the event.
         if try hasEventsForTheApp() || !undeliveredResponses().isEmpty { return true }
         // A notification on the screen also needs an agent. If the agent exits, the notification disappears on some desktops, and
         // its buttons stop working on all desktops.
@@ -23,11 +23,12 @@ extension LedgerTransaction {
     ///
     /// Work that waits for a condition also needs an agent, because only a running agent detects the change of the condition.
     ///
-    /// - Parameter watchesFiles: `true` if the change of a watched file can end the pause after a failed launch.
+    /// - Parameter watchesFiles: `true` if a change of a watched file can end the pause after a failed launch.
     package func needOfAgent(now: Date, watchesFiles: Bool) throws -> AgentNeed? {
         if try !openQuestions().isEmpty { return .question }
         if try !liveLaunches().isEmpty { return .launch }
-        // A transfer that waits for its next attempt is tried at once when the network changes.
+        // A transfer that waits for its next attempt is tried immediately when the network changes, so an agent must watch the
+        // network.
         if try hasActiveTransfers() { return .transfer }
         if try hasEventsForTheApp() || !undeliveredResponses().isEmpty { return .delivery }
         if try isBadgeUntold() { return .badge }
@@ -66,7 +67,7 @@ extension LedgerTransaction {
 /// The kinds of work that need a running agent. For such work it is not sufficient to start an agent later. The output of `status
 /// --json` contains the raw values.
 package enum AgentNeed: String, Codable, Sendable, CaseIterable {
-    /// A command waits for its response.
+    /// A command waits for a response of the agent.
     case question
     /// A process of the app is running.
     case launch
@@ -74,7 +75,7 @@ package enum AgentNeed: String, Codable, Sendable, CaseIterable {
     case transfer
     /// An event was not yet delivered to the app.
     case delivery
-    /// Docks have not received the number on the app's icon.
+    /// The agent still has to send the number on the app's icon to the docks of the desktop.
     case badge
     /// A notification is on the screen, or is being shown.
     case notification
@@ -82,7 +83,7 @@ package enum AgentNeed: String, Codable, Sendable, CaseIterable {
     case request
 }
 
-/// The record of an agent that exited although work is unfinished. systemd will start the agent again.
+/// The record of an agent that exited although some work is unfinished. systemd will start an agent again.
 package struct AgentAbsence: Codable, Sendable, Equatable {
     package var since: Date
     /// The latest time of the next start, or `nil` if no work becomes due at a known time.

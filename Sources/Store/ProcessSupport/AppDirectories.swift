@@ -43,7 +43,7 @@ package struct AppDirectories: Sendable, Equatable {
     /// contain only UTF-8. A path must not contain a line break, because it is written to a line of a unit file or a desktop
     /// entry.
     ///
-    /// Foundation replaces bytes that are not UTF-8 by U+FFFD, so the files would be in another folder than the folder that the
+    /// Foundation replaces bytes that are not UTF-8 with U+FFFD, so the files would be in another folder than the folder that the
     /// user chose.
     private static func fault(in path: String) -> StoreError.FolderFault? {
         if path.unicodeScalars.contains(where: { $0 == "\u{FFFD}" }) { return .notUTF8 }
@@ -87,10 +87,10 @@ package struct AppDirectories: Sendable, Equatable {
     package static let copyPrefix = "upload-"
     /// The prefix of the names of copies of a notification's files.
     package static let attachmentPrefix = "attachment-"
-    /// The time in seconds for which a copy without a row is kept.
+    /// The time in seconds for which a copy without a row in the ledger is kept.
     package static let leftCopyRetention: Double = 30 * 86_400
-    /// The lock file of the spool. A process that creates a file, and adds the row of the file later, holds a shared lock until
-    /// then. A process that removes files without rows holds an exclusive lock.
+    /// The lock file of the spool. A process that creates a file holds a shared lock until the file has a row in the ledger. A
+    /// process that removes files without rows holds an exclusive lock.
     package var spoolLock: URL { state.appendingPathComponent("spool.lock", isDirectory: false) }
 
     package func launchLock(_ id: Int64) -> URL { launches.appendingPathComponent("\(id).lock", isDirectory: false) }
@@ -121,7 +121,8 @@ package struct AppDirectories: Sendable, Equatable {
         return true
     }
 
-    /// - Parameter url: The requested folder. An error about a parent folder also contains the path of the requested folder.
+    /// - Parameter url: The requested folder. If a parent folder causes an error, the error also contains the path of the
+    ///   requested folder.
     private static func make(_ path: String, for url: URL) throws(StoreError) {
         if makeOne(path) { return }
         let (number, parent) = (errno, (path as NSString).deletingLastPathComponent)
@@ -144,7 +145,7 @@ package struct AppDirectories: Sendable, Equatable {
         if stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFDIR { return }
         let number = information.st_mode == 0 ? errno : ENOTDIR
         switch FileFault(number) {
-        // The path is a link without a target.
+        // In these cases the path is a link without a target.
         case .missing, .noFolder, .notAFile: throw notMade(url, ENOTDIR)
         case .exists, .unsupported, .impossible, .noRoom, .notAllowed, .unavailable: throw notSeen(url, number)
         }

@@ -17,7 +17,7 @@ package struct ChildProcess: Sendable {
     package var inherited: Int32 = -1
     /// `true` if the child gets a new session, so that the child does not end when the terminal is closed.
     package var startsSession = false
-    /// `true` if the signal SIGTERM is blocked until the child is ready to receive it.
+    /// `true` if the signal SIGTERM is blocked until the child is ready to receive the signal.
     package var blocksTermination = false
 
     package init(path: String, arguments: [String], environment: [String: String]) {
@@ -66,8 +66,9 @@ package struct ChildProcess: Sendable {
         package let wasLate: Bool
     }
 
-    /// Runs the child to its end. The call blocks the thread. Foundation's `Process` is not used, because it waits for every
-    /// process that inherits one of its sockets. In a network namespace without a loopback interface, this wait would never end.
+    /// Runs the child, and returns when the child has ended. The call blocks the thread. Foundation's `Process` is not used,
+    /// because it waits for every process that inherits one of its sockets. In a network namespace without a loopback interface,
+    /// this wait would never end.
     ///
     /// - Parameters:
     ///   - seconds: the time limit. The time in which the machine sleeps is not counted. After this time the child is killed, but

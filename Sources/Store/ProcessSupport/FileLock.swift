@@ -17,7 +17,7 @@ package struct FileLock: ~Copyable {
             if FileFault.isInterruption(number) || FileFault(number) == .notAllowed { return nil }
             throw .notOpened(url.path, number)
         }
-        // The lock file was moved after it was opened, and another file now has the name.
+        // The lock file was moved after this process opened the file, and another file now has its name.
         guard isAt(url, descriptor) else {
             close(descriptor)
             return try acquire(url)
@@ -25,11 +25,11 @@ package struct FileLock: ~Copyable {
         return FileLock(descriptor: descriptor)
     }
 
-    /// Takes the lock. The call waits until the lock is free, without a time limit.
+    /// Takes an exclusive lock. The call waits without a time limit until the lock is free.
     package static func wait(for url: URL) throws(StoreError) -> FileLock { try wait(url, clinux_wait_for_lock) }
 
     /// Takes a shared lock, so that no process can take the lock exclusively. If a process holds the lock exclusively, the call
-    /// waits. This wait is short, because exclusive locks are held only for moments.
+    /// waits. This wait is short, because processes hold exclusive locks only for a very short time.
     package static func share(_ url: URL) throws(StoreError) -> FileLock { try wait(url, clinux_wait_for_shared_lock) }
 
     private static func wait(_ url: URL, _ take: (Int32) -> Int32) throws(StoreError) -> FileLock {
@@ -101,7 +101,7 @@ package struct FileLock: ~Copyable {
     deinit { close(descriptor) }
 
     /// Returns whether a process holds the lock now. The method does not take the lock, because otherwise another process could
-    /// fail to take the lock at the same time. If the file is missing, the result is `false`.
+    /// fail to take the lock at the same time. If the file does not exist, the result is `false`.
     ///
     /// - Parameter unknown: The result if the lock file cannot be opened now.
     package static func isHeld(_ url: URL, unknown: Bool = false) -> Bool {

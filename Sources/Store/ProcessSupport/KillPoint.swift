@@ -31,9 +31,9 @@ package enum KillPoint: String, CaseIterable, Sendable {
     case transferPlacing = "agent.transferPlacing"
     /// The file has its final name. The ledger has not recorded this step yet.
     case transferPlaced = "agent.transferPlaced"
-    /// The end of the attempt is being evaluated.
+    /// The attempt has ended. The agent is evaluating the result.
     case transferEnded = "agent.transferEnded"
-    /// The end of the attempt is being committed.
+    /// The attempt has ended. The result is being committed.
     case transferCommitting = "agent.transferCommitting"
     // The agent's uploads. At each of these points, the next step of the upload is being committed.
     case uploadChooseName = "agent.upload.chooseName"
@@ -51,9 +51,9 @@ package enum KillPoint: String, CaseIterable, Sendable {
     case transferSubmitted = "app.transferSubmitted"
     /// A task was resumed, but `resume()` has not returned.
     case taskResumed = "app.taskResumed"
-    /// An await was cancelled. The ledger has not recorded the end of the await yet.
+    /// An await was cancelled. The ledger still contains the await.
     case waiterLeaving = "app.waiterLeaving"
-    /// An await was cancelled. The ledger has recorded the end of the await.
+    /// An await was cancelled. The ledger does not contain the await any more.
     case waiterLeft = "app.waiterLeft"
     /// The handler returned, but the result is not committed.
     case beforeResult = "app.beforeResult"

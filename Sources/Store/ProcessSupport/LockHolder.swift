@@ -6,9 +6,9 @@ package enum LockHolder {
     /// Returns the process that holds the write lock of a database, or `nil` if no such process is found. Cost: the call examines
     /// the open files of every process of this user, which takes some milliseconds.
     ///
-    /// `/proc/locks` is not used, because this file is read in pieces. If other processes lock or unlock files during the read,
-    /// some entries are missed. `F_GETLK` is also not used, because it needs another descriptor, and closing this descriptor
-    /// would release the locks of this process.
+    /// `/proc/locks` is not used, because the kernel returns the content of this file in several parts. If other processes lock
+    /// or unlock files during the read, some entries are left out. `F_GETLK` is also not used, because it needs another
+    /// descriptor, and closing this descriptor would release the locks of this process.
     ///
     /// - Parameters:
     ///   - path: the path of a database in write-ahead mode.
@@ -22,8 +22,8 @@ package enum LockHolder {
             for descriptor in numbers(in: "/proc/\(pid)/fd") {
                 guard let file = File("/proc/\(pid)/fd/\(descriptor)"), files.contains(file) else { continue }
                 let starts = writeLocks(pid, descriptor)
-                // A process that holds another lock of the database is only the second choice. Such a process copies the log into
-                // the database, recovers the database, or is the last process that closes the database.
+                // A process that holds another lock of the database is only the second choice. Such a process copies the
+                // write-ahead log into the database, recovers the database, or is the last process that closes the database.
                 if starts.contains(writeLock) { return RunningProcess(pid) }
                 if !starts.isEmpty { other = pid }
             }

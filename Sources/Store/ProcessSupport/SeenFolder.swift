@@ -4,9 +4,9 @@ import Foundation
 /// The identity of a folder from the view of one process. For a process with other mounts, for example in a container or in a
 /// service with `PrivateTmp=`, the same path can be another folder.
 ///
-/// If two processes have the same mounts, only the path is compared. So a download into this folder does not have to wait after
-/// the user has replaced the folder, restored it from a backup, or connected its drive again. But if the drive is not connected,
-/// the path is a folder below the empty mount point.
+/// If two processes have the same mounts, only the path is compared. So a download does not have to wait if the user has replaced
+/// its folder, restored the folder from a backup, or connected the folder's drive again. But if the drive is not connected, the
+/// path is a folder below the empty mount point.
 ///
 /// The identities of the folders are compared only if the mounts differ. In this case a replaced folder is not accepted, because
 /// this process cannot check whether the path is also the new folder for the other process.

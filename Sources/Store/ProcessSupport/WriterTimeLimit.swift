@@ -6,9 +6,9 @@
 package struct WriterTimeLimit: Sendable {
     /// The maximum time of a wait. 300 simultaneous commands on two cores need less time, even if the machine does other work.
     private static let longest = Duration.seconds(900)
-    /// The time without progress after which a wait ends, even if the process that holds the lock is at work.
+    /// The time without progress after which a wait ends, even if the process that holds the lock is running.
     private static let longestWithoutMovement = Duration.seconds(60)
-    /// The time without progress after which the process that holds the lock is searched.
+    /// The time without progress after which this process searches for the process that holds the lock.
     private static let firstLookupDelay = Duration.seconds(2)
     private static let lookupInterval = Duration.seconds(1)
     /// The time without progress after which a wait ends if the process that holds the lock is not at work.
@@ -50,7 +50,7 @@ package struct WriterTimeLimit: Sendable {
         let found = holder(look?.holder)
         if found?.isStopped == true { return false }
         if let look, look.holder != found?.pid {
-            // Another process holds the lock now. A change of the process is also progress, although no process has committed.
+            // Another process holds the lock now. This also counts as progress, even if no process has committed.
             (movedAt, self.look) = (now, nil)
             return true
         }

@@ -95,7 +95,8 @@ package struct CryptoHashing: MessageHashing {
     }
 }
 
-/// A digest that is computed while bytes arrive. The type is a value type: a copy and the original can continue independently.
+/// A digest that is computed while bytes arrive. This type is a value type, so bytes can be added to a copy without a change of
+/// the original.
 package struct RunningDigest: Sendable {
     /// Initializes libcrypto without its exit handler, because an app may call `exit` at any time, and the handler would free
     /// data that other threads use.

@@ -3,15 +3,15 @@ import CLinux
 import Foundation
 import TransferMachines
 
-/// The agent's copy of a file. The file is copied when it is queued, so later changes of the original have no effect. Until
-/// ``keep()`` is called, the copy belongs to the process that created it. In this time no agent removes the copy, and the copy is
-/// removed when the last reference is released.
+/// The agent's copy of a file. The file is copied when the upload is queued, so later changes of the original have no effect.
+/// Until ``keep()`` is called, the copy belongs to the process that created the copy. During this time no agent removes the copy.
+/// The copy is removed when the last reference to this value is released.
 package struct Snapshot: Sendable {
     private let copy: SpoolCopy
     package let byteCount: Int64
     /// The SHA-256 of the copy, in lower-case hex.
     package let sha256: String
-    /// The SHA-256 of the original, if the copy was changed before it was queued.
+    /// The SHA-256 of the original, if the app changed the copy before the upload was queued.
     package private(set) var originalSHA256: String?
 
     private init(_ copy: SpoolCopy, byteCount: Int64, sha256: String) {
@@ -55,7 +55,7 @@ package struct Snapshot: Sendable {
     /// shares the disk blocks of the original. Holes of a sparse file are kept.
     ///
     /// - Parameters:
-    ///   - preparing: a closure that can change the copy before the copy is hashed, or replace the copy by another file. The
+    ///   - preparing: a closure that can change the copy before the copy is hashed, or replace the copy with another file. The
     ///     closure returns whether the copy was changed.
     ///   - checking: a closure that checks the descriptor of the file before the file is copied.
     /// - Throws: ``Failure``, or an error of the closures. After an error, no copy is left.
@@ -100,7 +100,7 @@ package struct Snapshot: Sendable {
         return try make(of: input, source.path, in: directories, allowsEmpty: allowsEmpty, prefix: prefix)
     }
 
-    /// Opens a file in non-blocking mode, because the opening of a named pipe would block otherwise.
+    /// Opens a file in non-blocking mode. Otherwise the call would block if the path is a named pipe.
     private static func open(_ path: String) throws(Failure) -> Int32 {
         let input = clinux_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0)
         guard input >= 0 else {
@@ -151,7 +151,8 @@ package struct Snapshot: Sendable {
     }
 
     /// Creates a new file of this process in the spool, and calls `body` to write its content. If the file system supports
-    /// unnamed files, the file gets its name only when it is complete, so a killed process leaves no file.
+    /// unnamed files, the file gets its name only when its content is complete. A process that is killed before then leaves no
+    /// file.
     private static func make(
         _ prefix: String, in directories: AppDirectories,
         _ body: (_ copy: SpoolCopy, _ descriptor: Int32) throws(Failure) -> Snapshot
@@ -236,7 +237,8 @@ package struct Snapshot: Sendable {
     /// Returns the failure for an error number of a write.
     ///
     /// - Parameters:
-    ///   - number: the value of `errno`. The number is passed first, because the computation of the path may change `errno`.
+    ///   - number: the value of `errno`. The number is the first argument, because the computation of the path may change
+    ///     `errno`.
     ///   - path: the path of the copy.
     private static func cannotWrite(
         _ number: Int32, _ path: @autoclosure () -> String, in directories: AppDirectories

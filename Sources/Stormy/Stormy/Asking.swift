@@ -22,8 +22,8 @@ func within<Value: Sendable>(
     }
 }
 
-/// Awaits a response. If the awaiting task is cancelled, only the await ends. The agent continues the download on the same
-/// connection, and launches the app with the result.
+/// Awaits a response. If the awaiting task is cancelled, the call returns and the download is not cancelled. The agent continues
+/// the download on the same connection, and launches the app with the result.
 ///
 /// - Parameter label: The description of the download, if the download continues in the agent.
 func dataOrPromotion(

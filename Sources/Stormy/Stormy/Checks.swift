@@ -73,7 +73,8 @@ extension StormyStore {
         }
     }
 
-    /// Returns the stored forecast. A forecast that cannot be read counts as missing, and the next response replaces it.
+    /// Returns the stored forecast. If the stored forecast cannot be decoded, returns `nil`. The next response replaces such a
+    /// forecast.
     static func forecast(of place: Place, _ database: Database) -> ForecastRecord? {
         do {
             return try ForecastRecord.fetchOne(database, key: place.id)

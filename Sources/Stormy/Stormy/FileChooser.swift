@@ -10,7 +10,7 @@ enum FileChooser {
         /// The paths of the chosen files.
         case chosen([String])
         case cancelled
-        /// The user did not respond in time.
+        /// The user did not choose a file in time.
         case tooLate
         /// No chooser is installed, or no chooser could be opened.
         case unavailable
@@ -32,7 +32,7 @@ enum FileChooser {
 
     private static let title = "Add a photo of the storm"
 
-    /// The choosers in the order in which they are tried.
+    /// The installed programs that can show a file chooser, in the order in which they are tried.
     private static var choosers: [Chooser] {
         var found: [Chooser] = []
         if case .success(let path) = CompanionProgram.find("file-chooser") {

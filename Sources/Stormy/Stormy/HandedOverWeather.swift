@@ -12,7 +12,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     let trouble = FirstError()
     /// Places whose official services responded or failed in this launch.
     private let warned = Mutex<[Place]>([])
-    /// The time for MeteoAlarm, which is requested in place of services that failed.
+    /// The maximum time for the requests to MeteoAlarm, which is requested in place of services that failed.
     private static let meteoAlarmTime: Duration = .seconds(15)
 
     init(question: StormQuery) { self.question = question }
@@ -146,9 +146,9 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         return try question.store.places().first { $0.name == name }.flatMap { question.settings.sources(for: $0).first }
     }
 
-    /// Returns the sources whose request the task sent. The addresses of the requests are compared. Two places with the same
-    /// coordinates have the same address. If a request was made because of an earlier response, the label identifies the source.
-    /// The result is empty if the place was removed, or if this version sends a different request.
+    /// Returns the sources for which the task sent its request. The addresses of the requests are compared. Two places with the
+    /// same coordinates have the same address. If an earlier response contained the address of the request, the label identifies
+    /// the source. The result is empty if the place was removed, or if this version sends a different request.
     private func sources(of task: URLSessionTask) throws -> [WeatherSource] {
         guard let url = task.originalRequest?.url else { return [] }
         let all = try question.store.places().flatMap { question.settings.sources(for: $0) }

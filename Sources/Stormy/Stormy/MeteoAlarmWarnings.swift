@@ -65,7 +65,8 @@ extension FeedWarnings {
         return notRequested
     }
 
-    /// Returns a sentence for the user about region codes that are missing in the region table. Each code is reported only once.
+    /// Returns a sentence for the user about codes of areas that Stormy's table of regions does not contain. Each code is
+    /// reported only once.
     func unknownRegions() throws -> String? {
         let codes = try store.claimUnreportedCodes()
         return codes.isEmpty ? nil : "official warnings for unknown areas: " + codes.joined(separator: ", ")

@@ -70,7 +70,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
             for (index, file) in files.enumerated() {
                 add(file, order, uploads, &report)
                 let rest = Array(files[(index + 1)...])
-                // If the current list cannot be stored, the next launch tries files again that were already added.
+                // If the list of the remaining files cannot be stored, the next launch adds all chosen files again.
                 try? store.rememberChoice(
                     report.failed + report.waiting.map(\.file) + rest, to: order.destination, for: notification)
                 if Task.isCancelled, !rest.isEmpty { return await showWaiting(report) }
@@ -94,7 +94,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         await logging(title) { try await ActionNotification.show(title, sentences: sentences) }
     }
 
-    /// The number of repeated launches after which the waiting photos are reported as not queued.
+    /// The number of repeated launches after which the files that still wait are reported as not queued.
     private static let lastRepetition = 11
 
     private var repetitions: Int { LaunchContext.current?.repetitions ?? Self.lastRepetition }
@@ -127,7 +127,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
             add(.notQueued, "\(file.lastPathComponent): \(reason)")
         }
 
-        /// Counts the files that are still waiting as failed.
+        /// Marks the files that are still waiting as failed.
         mutating func endWaiting() {
             for (file, reason) in waiting { fail(file, reason) }
             waiting = []
@@ -148,7 +148,8 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
     private func choose(
         for notification: String, _ destination: PhotoDestination, _ store: StormyStore
     ) async throws -> [URL]? {
-        // The chooser of an earlier launch is closed. If that launch was killed, a choice in the chooser's window would be lost.
+        // The file chooser of an earlier launch is closed. If that launch was killed, no process would receive the files that the
+        // user chooses in this window.
         if let chooser = try store.openChooser(for: notification), chooser.isAlive { kill(chooser.pid, SIGTERM) }
         defer { try? store.setOpenChooser(nil, for: notification) }
         do {
@@ -253,8 +254,8 @@ extension StormyStore {
         return (try? decoder.decode([URL].self, from: data)).map { RememberedChoice(files: $0, destination: nil) }
     }
 
-    /// Returns the process of the chooser that a launch for this notification opened. `nil` if the launch has recorded that the
-    /// chooser was closed.
+    /// Returns the process of the file chooser that a launch for this notification opened. `nil` if the launch has recorded that
+    /// the chooser was closed.
     fileprivate func openChooser(for notification: String) throws -> ProcessIdentity? {
         let numbers = try setting("chooser \(notification)")?.split(separator: " ").compactMap { Int64($0) } ?? []
         return numbers.count == 2 ? ProcessIdentity(pid: Int32(truncatingIfNeeded: numbers[0]), start: numbers[1]) : nil

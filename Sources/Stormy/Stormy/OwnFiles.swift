@@ -72,8 +72,8 @@ package struct OwnFiles: Sendable {
         }
     }
 
-    /// Returns whether an open file is one of the app's files. The check uses the open file, because the path with which it was
-    /// opened may lead to another file by now.
+    /// Returns whether an open file is one of the app's files. The check uses the open file, because the path with which the file
+    /// was opened may lead to another file by now.
     ///
     /// - Throws: ``Unknown``.
     func contain(descriptor: Int32) throws(Unknown) -> Bool {

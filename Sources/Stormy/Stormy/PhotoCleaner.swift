@@ -45,7 +45,7 @@ final class PhotoCleaner: Sendable {
         var response = try helper.clean(file)
         if case .requestFailed = response {
             // The program may have been killed while it was idle. In this case the file is unchanged, and a new process of the
-            // program cleans it.
+            // program cleans the file.
             helper.kill()
             helper = try start(program, beside: file)
             response = try helper.clean(file)

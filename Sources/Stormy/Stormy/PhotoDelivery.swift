@@ -9,7 +9,7 @@ package class PhotoDelivery: EventDelivery, DeliveredEndsRecorder, @unchecked Se
     package let lastEvent = LastEvent()
     package let trouble = FirstError()
     private let phase = Mutex(Phase.collecting)
-    /// The ends that are not stored yet.
+    /// The received results that are not stored yet.
     private let received = Mutex<[ReceivedEnd]>([])
     private let ended = Mutex<[PhotoRecord]>([])
 
@@ -18,7 +18,7 @@ package class PhotoDelivery: EventDelivery, DeliveredEndsRecorder, @unchecked Se
         let transfer: Int64
     }
 
-    /// A photo whose end is stored, and the number of its transfer.
+    /// A photo whose result is stored, and the number of the photo's transfer.
     struct EndedPhoto {
         let photo: PhotoRecord
         let transfer: Int64
@@ -27,7 +27,7 @@ package class PhotoDelivery: EventDelivery, DeliveredEndsRecorder, @unchecked Se
     private enum Phase {
         /// The ended uploads are collected for one notification.
         case collecting
-        /// Each ended upload is reported at once, because no later call reports it.
+        /// Each ended upload is reported immediately, because no later call reports the upload.
         case reporting
     }
 
@@ -58,7 +58,7 @@ package class PhotoDelivery: EventDelivery, DeliveredEndsRecorder, @unchecked Se
         }
         if ends.isEmpty { return }
         trouble.recordingErrors {
-            // The store may lack a photo, because the store was created again or restored from a backup.
+            // The store may not contain one of these photos, because the store was created again or restored from a backup.
             if try ends.contains(where: { try store.photo(submittedAs: $0.photo.submission) == nil }) {
                 try PhotoReconciliation(store: store).adoptAll()
             }
@@ -74,7 +74,7 @@ package class PhotoDelivery: EventDelivery, DeliveredEndsRecorder, @unchecked Se
     /// `true` if ended uploads are reported to the user without a notification.
     var reportsEnds: Bool { false }
 
-    /// Reports the ends of photos after the store has recorded them.
+    /// Reports the results of uploads after the store has recorded the results.
     func photosEnded(_ photos: [EndedPhoto]) {
         if !photos.isEmpty, phase.withLock({ $0 }) == .reporting { reportBatch() }
     }
@@ -111,8 +111,8 @@ package class PhotoDelivery: EventDelivery, DeliveredEndsRecorder, @unchecked Se
         return parts.isEmpty ? nil : parts.joined(separator: "; ")
     }
 
-    /// Blocks until the notification is accepted. Until then, the process must not exit, and the end of the upload does not count
-    /// as reported.
+    /// Blocks until the notification is accepted. Until then, the process must not exit, and the result of the upload does not
+    /// count as reported.
     fileprivate func reportBatch() {
         let isTold = DispatchSemaphore(value: 0)
         Task.detached { [self] in
@@ -123,18 +123,18 @@ package class PhotoDelivery: EventDelivery, DeliveredEndsRecorder, @unchecked Se
     }
 }
 
-/// A delivery for a command that waits in a terminal and prints the end of each upload. If the terminal was closed, a
-/// notification shows the end instead.
+/// Receives the results of uploads for a command that waits in a terminal and prints each result. If the terminal was closed, a
+/// notification shows the result instead.
 package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // because all added properties are constants
     private let notifies: Bool
-    /// The transfers whose ends are reported by a notification.
+    /// The transfers whose results a notification reports.
     private let notifiedTransfers = Mutex<Set<Int64>>([])
     private let onEnd: @Sendable (PhotoRecord, Int64) -> Bool
 
     /// - Parameters:
     ///   - notifies: `true` if notifications can be shown.
-    ///   - onEnd: A closure that receives each ended photo and the number of its transfer, before the end is recorded as
-    ///     reported. The closure returns `false` if the end could not be printed.
+    ///   - onEnd: A closure that receives each ended photo and the number of its transfer, before the result is recorded as
+    ///     reported. The closure returns `false` if the result could not be printed.
     package init(_ store: StormyStore, notifies: Bool, onEnd: @escaping @Sendable (PhotoRecord, Int64) -> Bool) {
         (self.notifies, self.onEnd) = (notifies, onEnd)
         super.init(store)
@@ -163,9 +163,9 @@ package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // bec
         try await PhotoBatch.showProgress(store)
     }
 
-    /// Completes the delivery after the terminal has printed the ends of the uploads.
+    /// Records the last results after the terminal has printed the results of the uploads.
     ///
-    /// - Throws: The first error that occurred while an end was recorded.
+    /// - Throws: The first error that occurred while a result was recorded.
     package func finish() async throws {
         recordDeliveredEnds()
         try trouble.check()

@@ -14,16 +14,16 @@ package enum PhotoLocation {
     /// limits, a crafted file cannot take much time. A file that exceeds a limit counts as a file with a location.
     private static let (maximumMarks, maximumEntries) = (10_000, 2_000_000)
 
-    /// - Parameter leave: A closure that receives each range that was searched. After this call, only a few numbers in such a
-    ///   range are read again.
+    /// - Parameter leave: A closure that receives each range that was searched. After the call, the search reads only a few
+    ///   numbers in this range again.
     package static func isPresent(in data: Data, leave: (Range<Int>) -> Void = { _ in }) -> Bool {
         var (film, seen, captions) = (false, Set<Int>(), 0)
         var (marks, entries) = (0, 0)
         for start in stride(from: 0, to: data.count, by: window) {
             let range = start..<min(start + window + overlap, data.count)
             if words.contains(where: { isAny(of: $0.value, in: data, range) }) { return true }
-            // The file may contain a film with a location. The signature of a location has only four bytes and may occur by
-            // chance. For this reason, the signature counts only after the beginning of a film.
+            // The file may contain a video with a location. The signature of a location has only four bytes and may occur by
+            // chance. For this reason, the signature is ignored before the beginning of a video.
             let behind = film ? start : findFilm(in: data, range)
             film = behind != nil
             if let behind, places.contains(where: { find($0, in: data, behind..<range.upperBound) != nil }) { return true }
@@ -49,9 +49,9 @@ package enum PhotoLocation {
         return false
     }
 
-    /// Returns the position of the first box of a film (ISO 14496-12 §4.3). The signature of the box alone is not sufficient,
-    /// because it occurs by chance in every second file of 2 GiB. The four bytes before the signature must be the size of a small
-    /// box.
+    /// Returns the position of the first box of a video file (ISO 14496-12 §4.3). The signature of the box alone is not
+    /// sufficient, because these four bytes occur by chance in every second file of 2 GiB. The four bytes before the signature
+    /// must be the size of a small box.
     private static func findFilm(in data: Data, _ range: Range<Int>) -> Int? {
         var from = range.lowerBound
         while let mark = find(filmMark, in: data, from..<range.upperBound) {
@@ -61,8 +61,9 @@ package enum PhotoLocation {
         return nil
     }
 
-    /// Blocks that are not read and that may contain a position: a phone's trailer (SEFT), and a camera's telemetry (GPMF). One
-    /// signature of four bytes may occur by chance. If both signatures of a block are in the file, this is not a coincidence.
+    /// The signatures of blocks that are not read and that may contain a location: a phone's trailer (SEFT), and a camera's
+    /// telemetry (GPMF). One signature of four bytes may occur by chance. If both signatures of a block are in the file, this is
+    /// not a coincidence.
     private static let unreadBlocks = [["SEFH", "SEFT"], ["GPMF", "DEVC"]].map { $0.map { Array($0.utf8) } }
     /// The signature of an IPTC block in a Photoshop resource. The cleaner cleans only the first IPTC block of a file.
     private static let iptcMark = Array("8BIM".utf8) + [4, 4]

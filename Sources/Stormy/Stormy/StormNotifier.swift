@@ -64,8 +64,8 @@ package struct StormNotifier: Sendable {
         remove(storms.map(identifier).flatMap { [$0, $0 + snoozed, $0 + calledOff] })
     }
 
-    /// The notification is shown before the store is changed. The notification contains the state of the storm. If the process
-    /// crashes between the two steps, the notification is not shown twice.
+    /// The notification is shown before the store is changed. The notification contains the state of the storm, so the
+    /// notification is not shown twice if the process crashes between the two steps.
     private func carryOut(_ storm: StormRecord, _ place: Place, mayAlert: Bool, _ now: Date) throws {
         let answer = try self.answer(to: storm)
         var new = storm
@@ -78,7 +78,8 @@ package struct StormNotifier: Sendable {
         let center = UNUserNotificationCenter.current()
         switch command {
         case .alert:
-            // The buttons are registered here, because a manual check may be the first process that shows a notification.
+            // The buttons are registered before each alert, because a manual check may be the first process that shows a
+            // notification.
             Self.registerCategory()
             // Earlier notifications are removed, so that the new alert also appears if the user closed or snoozed the earlier,
             // weaker alert.
@@ -218,7 +219,7 @@ package struct StormNotifier: Sendable {
             storm.reasons, timeZone: place.zone, locale: UserLocale.current, units: .ofPerson, now: BGTaskScheduler.now)
         content.body = [body, StormText.headline(storm.reasons)].compactMap { $0 }.joined(separator: "\n")
         content.categoryIdentifier = Self.category
-        // The notification stays until the user responds. Only an extreme storm is shown in quiet hours.
+        // The notification stays on the screen until the user responds. Only an extreme storm is shown in quiet hours.
         content.interruptionLevel = severity == .extreme ? .critical : .timeSensitive
         content.sound = .default
         content.textWithoutButtons = "Run in a terminal: stormy report --open, or stormy upload PHOTO"

@@ -58,7 +58,7 @@ extension StormyStoreError {
             }
     }
 
-    /// Returns the message about any error for the user. Errors of SQLite are explained.
+    /// Returns a message for the user about any error. The message explains errors of SQLite.
     static func words(for error: any Error) -> String { Self(explaining: error).map { "\($0)" } ?? "\(error)" }
 
     /// Creates the error for an SQLite error that occurred while the store was read or written. Returns `nil` for other errors.
@@ -78,7 +78,7 @@ package final class StormyStore: Sendable {
     /// `true` if no other connection can read or write the file.
     let isExclusive: Bool
 
-    /// Returns the store of the running command. Outside of a command, a new connection is opened.
+    /// Returns the store of the running command. If no command is running, opens a new connection.
     package static func open() throws -> StormyStore {
         try (SharedStore.ofCommand ?? SharedStore()).store(in: StormySettings.current.dataFolder)
     }
@@ -86,7 +86,7 @@ package final class StormyStore: Sendable {
     /// Opens a store for reading. The store is not created, repaired or migrated. An unfinished transaction is rolled back. The
     /// method reads all pages of the file.
     ///
-    /// - Returns: `nil` if the store is missing, or if an earlier version wrote it.
+    /// - Returns: `nil` if the store does not exist, or if an earlier version of Stormy wrote the store.
     package static func inspect(in folder: URL) throws -> StormyStore? {
         let path = folder.appendingPathComponent(fileName).path
         do {
@@ -97,8 +97,8 @@ package final class StormyStore: Sendable {
         }
     }
 
-    /// Returns the store for commands that only show data. A missing store or ledger is replaced by an empty store or ledger in
-    /// memory. A store or ledger that cannot be written is replaced by a copy in memory.
+    /// Returns the store for commands that only show data. If the store or the ledger does not exist, an empty one in memory is
+    /// used instead. If the store or the ledger cannot be written, a copy in memory is used instead.
     package static func toRead() throws -> StormyStore {
         let folder = StormySettings.current.dataFolder
         AppRuntime.shared.copyUnwritableLedger()
@@ -122,7 +122,7 @@ package final class StormyStore: Sendable {
         (self.queue, self.isCopy, isExclusive) = (StoreQueue(queue), isCopy, false)
     }
 
-    /// Opens the store, and creates the store if it is missing.
+    /// Opens the store. If the store does not exist, creates the store.
     package init(folder: URL) throws {
         isCopy = false
         let path = folder.appendingPathComponent(Self.fileName).path
@@ -268,8 +268,8 @@ package final class StormyStore: Sendable {
             }
             try database.alter(table: "storm") { $0.add(column: "isCancelled", .boolean).notNull().defaults(to: false) }
         }
-        // The stored warnings have the kinds of an earlier version and no texts. They are deleted, because the next response of
-        // each service contains the warnings again.
+        // An earlier version stored the warnings with other kinds and without texts. These warnings are deleted, because the next
+        // response of each service contains the warnings again.
         migrator.registerMigration("8: kinds and texts of warnings") { database in
             try database.execute(sql: "DELETE FROM warning")
             try database.execute(sql: "DELETE FROM warningDocument")

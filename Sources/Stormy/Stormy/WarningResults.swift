@@ -5,7 +5,7 @@ import StormyWeather
 /// The last response of one source of official warnings for one place.
 package struct WarningResult: Sendable {
     package enum Outcome: Sendable, Equatable {
-        /// The source cannot be requested.
+        /// Stormy cannot request the source.
         case refused(WarningCoverage.Refusal)
         /// The source was not requested yet.
         case notRequested
@@ -21,7 +21,7 @@ package struct WarningResult: Sendable {
     package var outcome: Outcome
     /// The reason why a part of the response is not used. `nil` if the complete response is used.
     package var remark: String?
-    /// The number of warnings at the place that have not ended. All-clear messages are not counted.
+    /// The number of warnings at the place that have not ended. All-clear messages are left out.
     package var activeCount: Int
     /// The time of the last response. `nil` if no response was received.
     package var answeredAt: Date?
@@ -72,8 +72,8 @@ extension StormyStore {
     }
 
     /// Returns the stored records of each source at a place, and whether the source counts. A source does not count if it is a
-    /// feed that is no longer in `cap_feeds`, or a service that requires a missing contact. MeteoAlarm does not count if the
-    /// country's own service has responded.
+    /// feed that is no longer in `cap_feeds`, or a service that requires a contact when the configuration contains no contact.
+    /// MeteoAlarm does not count if the country's own service has responded.
     static func records(of place: Place, _ database: Database) throws -> [(record: WarningRecord, counts: Bool)] {
         let records = try WarningRecord.filter(Column("place") == place.id).fetchReadable(database)
         guard !records.isEmpty, StormySettings.areSet else { return records.map { ($0, true) } }

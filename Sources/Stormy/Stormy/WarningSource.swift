@@ -76,7 +76,7 @@ extension WarningSource {
     static func all(for place: Place, _ settings: StormySettings, askedAt: [String: Date] = [:]) -> [WarningSource] {
         let now = BGTaskScheduler.now
         return (settings.warningCoverage(of: place)?.sources ?? []).compactMap { source in
-            // MeteoAlarm's feeds are read for all places at once.
+            // MeteoAlarm's feeds are not requested for a single place, because each feed is read for all places together.
             guard source.refusal == nil, let service = source.service, service != .meteoAlarm else { return nil }
             let isTooSoon =
                 askedAt[service.rawValue].map { (0..<service.leastInterval).contains(now.timeIntervalSince($0)) } ?? false

@@ -18,7 +18,7 @@ package struct WeatherCheck: Sendable {
     /// The maximum number of seconds for a complete response, because a user or a script waits for the response.
     private static let longestAnswer: Double = 60
     static let longestWait: Duration = .seconds(longestAnswer)
-    /// The number of seconds after which a stored copy counts as stale.
+    /// The number of seconds after which a stored forecast counts as stale.
     private static let staleAge: Double = 3 * 3600
 
     let store: StormyStore

@@ -24,7 +24,7 @@ struct WeatherSource: Sendable {
     /// The name of the service that must be credited.
     var name: String { service.source }
 
-    /// The label of a transfer if the transfer continues in the agent. The label identifies the place.
+    /// The label of the transfer if the request continues in the agent. The label identifies the place.
     var label: String { provider == .openMeteo ? place.name : "\(place.name)\t\(provider.rawValue)" }
 
     func isMeant(by label: String?) -> Bool { label == self.label }
@@ -55,7 +55,7 @@ struct WeatherSource: Sendable {
             guard let stored, stored.provider == provider else { throw .notModified }
             // A confirmed forecast keeps its age.
             if stored.content.isOld(for: service, now: now) { throw .old(hours: stored.content.age(at: now)) }
-            // This response does not confirm the hours that other services filled.
+            // The response confirms only the values of this service. The values that other services filled in are removed.
             return .forecast(FetchedForecast(stored.content.unfilled, by: provider, http, lastModified: stored.lastModified))
         }
         switch answer {
@@ -99,7 +99,7 @@ struct WeatherSource: Sendable {
     }
 }
 
-/// A forecast, with the service's instructions for the next request.
+/// A forecast, and the values of the response headers that are needed for the next request.
 struct FetchedForecast: Sendable, Equatable {
     var content: Forecast
     /// `nil` if an earlier version stored the forecast.
@@ -112,8 +112,8 @@ struct FetchedForecast: Sendable, Equatable {
     /// that was fetched now.
     var fetchedAt: Date?
 
-    /// The maximum number of seconds until a forecast expires. A longer period is an error of the service, and would prevent
-    /// checks from seeing new data.
+    /// The maximum number of seconds until a forecast expires. If a service states a longer period, this is an error of the
+    /// service. Checks would then not receive new data.
     static let longestValidity: Double = 6 * 3600
 
     init(content: Forecast, provider: WeatherProvider?, lastModified: String?, expiresAt: Date?) {

@@ -16,7 +16,7 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
         case wrongType(key: String, expected: String, found: String)
         /// A value of the right type that is not allowed, with advice.
         case invalidValue(key: String, value: String, advice: String)
-        /// A required key is missing.
+        /// The configuration does not contain a required key.
         case missingKey(String, advice: String)
         /// The key is a credential, and other users can read the file.
         case exposedCredential(key: String)
@@ -83,7 +83,7 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
         }
     }
 
-    /// Returns the path as one word of a shell, so that the command in the advice can be pasted.
+    /// Returns the path with the quotes that a shell needs, so that the user can paste the command in the advice into a terminal.
     private static func shellWord(_ path: String) -> String {
         let isPlain = path.unicodeScalars.allSatisfy {
             $0.properties.isAlphabetic || ("0"..."9").contains($0) || "/._-+~".unicodeScalars.contains($0)

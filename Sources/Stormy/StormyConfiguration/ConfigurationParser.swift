@@ -14,7 +14,8 @@ extension Configuration {
     }
 }
 
-/// Reads the tables of a configuration, with one function for each section. Each key and its limits are only in one function.
+/// Reads the tables of a configuration, with one function for each section. Each key, with the limits of its value, is read in
+/// only one function.
 struct ConfigurationParser {
     private(set) var configuration = Configuration()
     /// The first credential in the file. The error about this credential is thrown if other users can read the file.
@@ -47,7 +48,7 @@ struct ConfigurationParser {
 
     init(text: String, path: String) throws(ConfigurationError) {
         if text.utf8.contains(0) {
-            // The TOML library also refuses the text, but the library's message does not help to find the byte.
+            // The TOML library would also report an error, but the library's message does not help to find the NUL byte.
             throw ConfigurationError(
                 .unreadable(reason: "the file contains a NUL byte; write the file again as plain text"), path: path)
         }
@@ -189,7 +190,8 @@ struct ConfigurationParser {
         return destination
     }
 
-    /// - Parameter isPresigned: `true` if the query is a credential of the destination, and therefore a credential in this file.
+    /// - Parameter isPresigned: `true` if the query of the address is a signature, and therefore a credential in the
+    ///   configuration file.
     private mutating func address(
         _ table: TableReader, _ key: String, isPresigned: Bool = false
     ) throws(ConfigurationError) -> String? {
@@ -222,7 +224,7 @@ struct ConfigurationParser {
 }
 
 extension Configuration {
-    /// Loads the configuration file. If the file is missing, the default values are used.
+    /// Loads the configuration file. If the file does not exist, the default values are used.
     ///
     /// A file that another user owns or can change is not accepted, as in ssh. A file with a credential is also not accepted if
     /// another user can read it. Credentials are a password, a token, or a user in an address.
@@ -262,8 +264,9 @@ private struct ConfigurationFile {
     /// The maximum size in bytes, which is more than any real configuration needs.
     private static let maximumBytes = 1024 * 1024
 
-    /// Reads the file. `nil` if the file is missing. The same descriptor is checked and read, because another process may replace
-    /// the file between the check and the read. With `O_NONBLOCK`, the call does not wait if the path is a named pipe.
+    /// Reads the file. Returns `nil` if the file does not exist. The same descriptor is checked and read, because another process
+    /// may replace the file between the check and the read. With `O_NONBLOCK`, the call does not wait if the path is a named
+    /// pipe.
     static func read(_ path: String) throws(ConfigurationError) -> ConfigurationFile? {
         func unreadable(_ reason: String) -> ConfigurationError { ConfigurationError(.unreadable(reason: reason), path: path) }
         func failure(_ number: Int32) -> ConfigurationError { ConfigurationError(.init(number), path: path) }

@@ -3,8 +3,8 @@ import TransferMachines
 extension Configuration {
     /// The destinations of photos.
     package struct Upload: Sendable, Equatable {
-        /// `keep_location`: `true` if photos keep their location at destinations without a `location` line. `nil` if the line is
-        /// missing.
+        /// `keep_location`: `true` if photos keep their location at destinations without a `location` line. `nil` if the
+        /// configuration does not contain this line.
         package var keepLocation: Bool?
         /// `default`: the destination that is used if the user gives no name. The value is always a key of ``destinations``.
         package var defaultDestination: String?
@@ -28,7 +28,7 @@ extension Configuration {
         }
     }
 
-    /// The choice whether photos keep their location.
+    /// The setting whether photos keep their location.
     package enum Location: String, Sendable, CaseIterable {
         case keep
         case remove
@@ -42,13 +42,13 @@ extension Configuration {
         package var url: String
         /// `user`
         package var user: String?
-        /// `password`: a credential in the file itself.
+        /// `password`: the password itself, which makes the configuration file secret.
         package var password: String?
-        /// `password_file`: a file with the password. This key cannot be set together with ``password``.
+        /// `password_file`: the path of a file with the password. This key and ``password`` cannot both be set.
         package var passwordFile: String?
-        /// `token`: a credential in the file itself.
+        /// `token`: the token itself, which makes the configuration file secret.
         package var token: String?
-        /// `token_file`: a file with the token. This key cannot be set together with ``token``.
+        /// `token_file`: the path of a file with the token. This key and ``token`` cannot both be set.
         package var tokenFile: String?
         /// `access_key` (S3)
         package var accessKey: String?
@@ -63,7 +63,7 @@ extension Configuration {
         /// `limit_kbps`: the maximum rate of all uploads together, in kilobits per second, from 1 to 100,000,000. `nil` for no
         /// limit.
         package var limitKbps: Int?
-        /// `location`. `nil` if the line is missing.
+        /// `location`. `nil` if the configuration does not contain this line.
         package var location: Location?
         /// `ca_file`: a PEM file with the certificate authorities of the server. These authorities replace the authorities of the
         /// system.

@@ -1,7 +1,7 @@
 /// Determines which forecasts are downloaded before the weather of the places is opened. The cases have the names of Realm's
 /// three behaviors.
 package enum OpenBehavior: Sendable {
-    /// Downloads no forecast, and opens the stored forecasts at once.
+    /// Downloads no forecast, and opens the stored forecasts immediately.
     case never
     /// Downloads forecasts only for places without a stored forecast.
     case once

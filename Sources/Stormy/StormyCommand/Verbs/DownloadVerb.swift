@@ -72,8 +72,8 @@ struct DownloadVerb: AsyncParsableCommand {
         configuration.maximumBytesPerSecond = limitRate.flatMap(Self.bytes)
         let task = Downloads.task(
             from: address, to: file, replacing: replaces, sha256: sha256, in: URLSession(configuration: configuration))
-        // If this process waits for the download, only this process reports the end of the download. If this process exits
-        // earlier, the agent launches the app to report the end.
+        // If this process waits for the download, only this process reports the result. If this process exits earlier, the agent
+        // launches the app to report the result.
         let follower = DownloadFollower()
         if wait { task.delegate = follower }
         task.taskDescription = file.path
@@ -99,7 +99,8 @@ struct DownloadVerb: AsyncParsableCommand {
     ///   the file that exists now.
     private func place(for address: URL) throws -> (file: URL, replaces: Bool?) {
         let chosen = output ?? Self.fileName(of: address)
-        // An argument that is not UTF-8 arrives with replacement characters, and would be the path of another file.
+        // If an argument is not UTF-8, replacement characters are in place of its invalid bytes. The argument would then be the
+        // path of another file.
         let path = PathName.absolute(chosen)
         if path.unicodeScalars.contains("\u{FFFD}") {
             throw CommandFailure(.badData, "\(path): the name of the file is not UTF-8")
@@ -213,14 +214,14 @@ struct DownloadVerb: AsyncParsableCommand {
     }
 }
 
-/// Receives the end of the download instead of a launched app. The end is printed in the terminal. If the terminal accepts no
-/// output, a notification shows the end.
+/// Receives the result of the download, so that the agent does not launch the app. The result is printed in the terminal. If the
+/// terminal accepts no output, a notification shows the result.
 private final class DownloadFollower: URLSessionDownloadDelegate, Sendable {
     private let isShown = Mutex(false)
 
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {}
 
-    /// Waits while the terminal is stopped (Ctrl-S). The end of the download counts as reported after this method returns.
+    /// Waits while the terminal is stopped (Ctrl-S). After this method returns, the result of the download counts as reported.
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         if Output.takes() || (error as? URLError)?.code == .cancelled { return }
         let file = (task as? URLSessionDownloadTask)?.destination ?? task.originalRequest?.url

@@ -113,8 +113,8 @@ struct UploadVerb: AsyncParsableCommand {
         try batch.problem.throwIfAny()
     }
 
-    /// Resumes paused uploads of photos that were added before. Uploads that wait for external power are also resumed, unless
-    /// this call also waits.
+    /// Resumes paused uploads of photos that were added before. If this command does not wait for external power, also resumes
+    /// uploads that wait for external power.
     private func wake(_ batch: inout Batch, _ said: PrintedEnds) throws {
         let transfers = batch.known
         guard !transfers.isEmpty else { return }
@@ -123,7 +123,7 @@ struct UploadVerb: AsyncParsableCommand {
         } else {
             try BackgroundTransfers.perform(.resume, on: .ids(Set(transfers))) { _ in batch.order.destination.asCredential }
         }
-        // Another command may have cancelled a transfer since it was found.
+        // Another command may have cancelled a transfer after this command found the transfer.
         let unfinished = try BackgroundTransfers.unfinished(among: transfers)
         for ended in try BackgroundTransfers.statuses(of: transfers.filter { !unfinished.contains($0) })
         where ended.state != .completed {
@@ -218,7 +218,7 @@ struct UploadVerb: AsyncParsableCommand {
             report(named, position, file: file)
         }
 
-        /// Records a transfer that ended without an uploaded photo while the command waited. The reason was already printed.
+        /// Records a transfer that failed or was cancelled while the command waited. The reason was already printed.
         mutating func recordNotUploaded(_ transfer: Int64, _ status: ExitStatus) {
             problem.add(status, at: positions[transfer] ?? .max)
         }
@@ -252,7 +252,7 @@ struct UploadVerb: AsyncParsableCommand {
             }
         }
 
-        /// Shows the results as a notification. The end of a queued photo is shown later by another notification.
+        /// Shows the results as a notification. Another notification later shows the results of the queued uploads.
         func showResultNotification() async throws {
             if !troubles.isEmpty {
                 try await ActionNotification.show("Photo not queued", sentences: troubles)
@@ -262,7 +262,7 @@ struct UploadVerb: AsyncParsableCommand {
         }
     }
 
-    /// Returns the first four names of blocks, and the number of the other names.
+    /// Returns a text with the first four names of blocks, and the number of the remaining names.
     private static func short(_ names: [String]) -> String {
         names.prefix(4).joined(separator: ", ") + (names.count > 4 ? " and \(names.count - 4) more" : "")
     }
@@ -299,13 +299,13 @@ struct UploadVerb: AsyncParsableCommand {
         }
         printRemarks(of: ended)
         try await follower.finish()
-        // A transfer that is missing in the ledger counts as not complete.
+        // If the ledger does not contain a transfer any more, the transfer counts as not complete.
         let missing = Set(transfers).subtracting(ended.filter { $0.state == .completed }.map(\.id))
         guard missing.isEmpty else {
             return missing.reduce(into: [:]) { $0[$1] = paused.contains($1) ? .tryAgain : .unavailable }
         }
         let bytes = ended.reduce(0) { $0 + ($1.bytesTotal ?? 0) }
-        // With --json, the result is in the document.
+        // With `--json`, the printed JSON contains the result.
         if !json, !Output.writeOutputLine("Uploaded \(PhotoRecord.count(ended.count)), \(Output.bytes(bytes)).") {
             try await follower.show(completed: transfers)
         }
@@ -349,11 +349,11 @@ private enum UploadReport: Encodable {
     }
 }
 
-/// Prints the ends of uploads while the command waits, and records which ends were printed. Each failure is printed at once,
-/// because the terminal may be closed before the last upload ends.
+/// Prints the results of uploads while the command waits, and records which results were printed. Each failure is printed
+/// immediately, because the terminal may be closed before the last upload ends.
 private final class PrintedEnds: Sendable {
     private let transfers = Mutex<Set<Int64>>([])
-    /// The output of the command. The output is stored here, because task-local values are missing in a delegate's queue.
+    /// The output of the command. The output is stored here, because code in a delegate's queue cannot read task-local values.
     private let output = CapturedOutput.current
 
     /// - Returns: `false` if the terminal did not accept the line.
