@@ -3,8 +3,9 @@ import Foundation
 import GRDB
 
 extension LedgerTransaction {
-    /// Corrects times that were stored while the clock was ahead. Each delay keeps its length, and starts again now. The time of
-    /// a past event that is in the future is set to now. Times that an earlier version stored are corrected in the same way.
+    /// Corrects times that were stored while the clock was ahead. Each delay keeps its length, and starts again now. If the
+    /// stored time of a past event is in the future, the time is set to now. Times that an earlier version stored are corrected
+    /// in the same way.
     ///
     /// If no stored time is after `limit`, the method changes nothing.
     ///
@@ -32,7 +33,8 @@ extension LedgerTransaction {
     }
 
     private static let mending = [
-        // The served occurrence is removed, because a launch at a wrong time does not replace the launch at the right time.
+        // The occurrence that the launch was for is removed. The launch at the wrong time does not replace the launch at the
+        // right time.
         "UPDATE launch SET servedOccurrence = NULL WHERE servedOccurrence > :limit AND startedAt > :limit",
         "UPDATE launch SET startedAt = :now WHERE startedAt > :limit",
         "UPDATE launch SET endedAt = :now WHERE endedAt > :limit",
@@ -61,8 +63,8 @@ extension LedgerTransaction {
         "UPDATE notification SET \(shifted(["dueAt"], with: "createdAt")) WHERE createdAt > :limit",
     ]
 
-    /// Returns SQL assignments that set the first time of a row to now, and move later times by the same amount. A time that is
-    /// earlier than the first time was written later with the correct clock, so it is not changed.
+    /// Returns SQL assignments that set the first time of a row to now, and move later times by the same amount. A time before
+    /// the first time is not changed, because it was written later, when the clock was correct.
     private static func shifted(_ columns: [String], with first: String) -> String {
         let moved = columns.map { "\($0) = CASE WHEN \($0) >= \(first) THEN \($0) - (\(first) - :now) ELSE \($0) END" }
         return (moved + ["\(first) = :now"]).joined(separator: ", ")

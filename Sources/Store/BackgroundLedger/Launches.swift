@@ -4,7 +4,7 @@ import Foundation
 import GRDB
 
 extension LedgerTransaction {
-    /// The maximum number of launches that are kept after their end. Older rows are deleted.
+    /// The maximum number of ended launches that are kept in the ledger. Older rows are deleted.
     static let historyLimit = 1_000
 
     package func insert(_ launch: LaunchRecord) throws -> LaunchRecord {
@@ -40,7 +40,7 @@ extension LedgerTransaction {
         try database.run(sql: "UPDATE launch SET noticeID = NULL WHERE noticeID IS NOT NULL")
     }
 
-    /// Returns the number of the launch that began last.
+    /// Returns the id of the launch that began last.
     package func latestLaunch() throws -> Int64? {
         try Int64.fetchOne(database.cachedStatement(sql: "SELECT MAX(id) FROM launch"))
     }
@@ -60,9 +60,9 @@ extension LedgerTransaction {
             arguments: [kind.rawValue, identifier, limit])
     }
 
-    /// Returns the number of consecutive launches, counted back from the last launch, that ended without a result because of the
-    /// app. The launches can belong to different requests with the same identifier. A launch whose process was not started
-    /// because the agent was killed is not counted.
+    /// Returns the number of the latest consecutive launches that ended without a result because of the app. The launches can
+    /// belong to different requests with the same identifier. A launch is left out if the agent was killed before it started the
+    /// process of the launch.
     package func failedInARow(_ kind: LaunchKind, _ identifier: String) throws -> Int {
         let inARow = try endedLaunches(kind, identifier, limit: 60)
             .prefix { $0.outcome?.isBlamedOnApp == true || $0.outcome == .neverBegan }

@@ -77,8 +77,8 @@ enum LedgerSchema {
     }
 
     /// Adds columns that divide requests into classes. An index finds the first due request of a class, so the cost does not
-    /// depend on the number of requests. SQLite computes these columns, so they are correct even if an agent of the previous
-    /// version writes a row.
+    /// depend on the number of requests. SQLite computes these columns, so their values are correct even if an agent of the
+    /// previous version writes a row.
     private static func addRequestClasses(_ database: Database) throws {
         try database.alter(table: "request") { table in
             table.add(column: "runsInLowPowerMode", .boolean).notNull().defaults(to: false)
@@ -179,8 +179,8 @@ enum LedgerSchema {
                 """)
     }
 
-    /// Adds claims of events. Two processes can have a delegate for the same session, and the process that claims an event
-    /// delivers it.
+    /// Adds the columns for claims of events. Two processes can have a delegate for the same session. The process that has
+    /// claimed an event delivers the event.
     private static func addEventClaims(_ database: Database) throws {
         try database.alter(table: "sessionEvent") { table in
             for number in ["claimPID", "claimStart"] { table.add(column: number, .integer) }

@@ -34,7 +34,7 @@ package enum FileFault: Equatable, Sendable {
         }
     }
 
-    /// Returns whether the call had no effect and can be repeated at once.
+    /// Returns whether the call had no effect and can be repeated immediately.
     package static func isInterruption(_ number: Int32) -> Bool { number == EINTR || number == EAGAIN }
 
     /// Repeats a system call if a signal interrupts the call. The function makes at most 100 calls.
@@ -57,8 +57,8 @@ package enum FileFault: Equatable, Sendable {
         }
     }
 
-    /// `true` if the creation or the rename of a file may succeed later. For example, a missing folder may exist again when its
-    /// drive is connected.
+    /// `true` if the creation or the rename of a file may succeed later. For example, the folder of the file may exist again when
+    /// the user connects the folder's drive.
     package var isPassingForNewFile: Bool { isPassing || isAbsence }
 
     /// `true` if the path does not exist.

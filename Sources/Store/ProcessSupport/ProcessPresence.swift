@@ -11,7 +11,7 @@ package final class ProcessPresence: Sendable {
     private let process: ProcessIdentity
     private let directories: AppDirectories
     /// The descriptor of the lock file, or -1 if the file could not be opened and locked yet. In this case, processes in other
-    /// namespaces treat this process as ended.
+    /// namespaces assume that this process has ended.
     private let descriptor = Mutex<Int32>(-1)
 
     package init(of process: ProcessIdentity = .current, in directories: AppDirectories) {
@@ -24,7 +24,7 @@ package final class ProcessPresence: Sendable {
         if held >= 0 { close(held) }
     }
 
-    /// Tries again to take the lock if an earlier attempt failed. If this process already holds the lock, the call is fast.
+    /// Takes the lock if an earlier call could not take the lock. If this process already holds the lock, the call is fast.
     package func show() {
         descriptor.withLock { held in
             guard held < 0 else { return }
@@ -44,8 +44,8 @@ package final class ProcessPresence: Sendable {
     package static func waitForEnd(of process: ProcessIdentity, in directories: AppDirectories) {
         while process.isAlive(in: directories) {
             let descriptor = open(directories)
-            // The lock of a running process can be free. In this case, `isAlive(in:)` finds the process in /proc, and the loop
-            // waits one second.
+            // A process can be running although its lock is free. In this case, `isAlive(in:)` finds the process in /proc, and
+            // the loop waits one second.
             let wasLocked = descriptor >= 0 && clinux_bytes_are_locked(descriptor, byte(of: process), 1) > 0
             let hasWaited = wasLocked && clinux_wait_for_byte(descriptor, byte(of: process)) == 0
             if descriptor >= 0 { close(descriptor) }

@@ -14,7 +14,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The disk or the limit of open files caused an error. Another attempt may succeed.
     case troubled(path: String, reason: String)
     case failed(path: String, reason: String)
-    /// The ledger, the log or the index of the log was removed or replaced while this process had the file open.
+    /// The ledger, its write-ahead log or the index of the log was removed or replaced while this process had the file open.
     case replaced(path: String)
     /// The database's write-ahead log, or the index of this log, was removed while the agent had the file open. The agent has not
     /// saved the content of the removed file yet.
@@ -54,7 +54,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     /// `true` if another attempt may succeed after some minutes, because permissions can change and a disk can be mounted again.
-    /// Commands do not wait, but report such an error at once.
+    /// Commands do not wait, but report such an error immediately.
     package var mayPass: Bool {
         switch self {
         case .cannotCreate, .readOnly: true
@@ -63,7 +63,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// `true` if the disk may be full. SQLite reports the same error for a used quota and for a damaged disk.
+    /// `true` if the disk may be full. SQLite reports equal errors for a full disk, an exceeded quota and a damaged disk.
     package var mayMeanFullDisk: Bool {
         switch self {
         case .diskFull, .troubled: true

@@ -23,14 +23,14 @@ package final class WriterWait: Sendable {
 
     /// Waits for a short time: 0.1 ms in the first 100 calls for a lock, then 1 ms, and 5 ms from call 1000 on. SQLite's own wait
     /// function is not used, because it sleeps longer each time, up to 100 ms. The agent and the app often need the lock at the
-    /// same time, but each process holds the lock only for a much shorter time.
+    /// same time, but each process holds the lock for much less than 100 ms.
     ///
     /// - Parameter round: the number of earlier calls for the same lock.
     /// - Returns: `true` if the caller should try again.
     package func wait(_ round: Int) -> Bool {
         let now = SuspendingClock.now
-        // The clock is used for the limit and not the number of calls, because on a busy machine a pause of one millisecond can
-        // take many milliseconds.
+        // The limit is a time and not a number of calls, because on a busy machine a pause of one millisecond can take many
+        // milliseconds.
         let shouldContinue = state.withLock { state in
             if round == 0 { (state.began, state.patience) = (now, nil) }
             if let limit = state.limit { return state.began.duration(to: now) < limit }
@@ -46,8 +46,8 @@ package final class WriterWait: Sendable {
     /// no processor time for the process that holds the lock.
     private static func pause(_ round: Int) -> UInt32 { round < 100 ? 100 : round < 1_000 ? 1_000 : 5_000 }
 
-    /// Returns the identities of the database file and the log, because SQLite writes commits to the log, and copies the log into
-    /// the database file.
+    /// Returns the identities of the database file and the write-ahead log. SQLite writes each commit to the log, and later
+    /// copies the log into the database file.
     private func writes() -> [FileIdentity?] { [FileIdentity(database), FileIdentity(database + "-wal")] }
 
     private func holder(_ known: Int32?) -> RunningProcess? {

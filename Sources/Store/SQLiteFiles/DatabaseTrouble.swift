@@ -9,10 +9,10 @@ package enum DatabaseTrouble: Sendable {
     /// The file or its folder cannot be written.
     case notWritable
     case busy
-    /// The disk has no space for bytes or files, or the owner's quota is used up.
+    /// The disk has no space for bytes or files, or the owner has no quota left.
     case noRoom
-    /// A temporary error: another attempt may succeed. A used quota can also be reported as a temporary error, because SQLite
-    /// does not always distinguish it from other errors.
+    /// A temporary error: another attempt may succeed. If the owner has no quota left, the error can also be reported as
+    /// temporary, because SQLite does not always report the exact reason.
     case passing(reason: String)
     case other(reason: String)
 

@@ -11,7 +11,7 @@ package protocol UserManager: Sendable {
     func start(_ unit: String, waits: Bool) throws(UserUnits.Failure)
     /// - Parameter waits: `true` to wait until the unit is running, `false` to only request the restart.
     func restart(_ unit: String, waits: Bool) throws(UserUnits.Failure)
-    /// Requests the stop of a unit, without waiting for its end.
+    /// Requests the stop of a unit. Does not wait until the unit has stopped.
     func stop(_ unit: String) throws(UserUnits.Failure)
     /// Returns a property of a unit. The value of the property is a text.
     func property(_ name: String, of unit: String) throws(UserUnits.Failure) -> String
@@ -32,7 +32,7 @@ extension UserManager {
     func start(_ unit: String) throws(UserUnits.Failure) { try start(unit, waits: true) }
 }
 
-/// A user manager that is called with the command `systemctl`, for processes that call it only once.
+/// Calls the user manager with the command `systemctl`, for processes that call the user manager only once.
 struct Systemctl: UserManager {
     let environment: [String: String]
 

@@ -8,7 +8,7 @@ struct CleanerTimeLimit {
     static func processorTime(forBytes count: Int64) -> Double { min(600, 60 + Double(max(0, count)) / 1_000_000) }
 
     /// The maximum number of consecutive checks in which the processor time does not change. The program is checked each second.
-    /// Checks are counted instead of clock time, because Ctrl-Z can stop this process and the program at the same time.
+    /// The limit is a number of checks and not a time, because Ctrl-Z can stop this process and the program at the same time.
     static let longestStandstill = 60
 
     private let limit: Double

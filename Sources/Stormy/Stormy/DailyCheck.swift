@@ -13,7 +13,7 @@ package struct DailyCheck: Codable, Sendable, Equatable {
     /// `true` if a sleeping machine is woken for the check.
     package internal(set) var wakesSystem = false
     /// The delay of this installation, as a fraction of the configured spread. The value is random and does not change. Because
-    /// of this delay, not all installations send requests to a public service exactly at noon.
+    /// of the random value, not all installations send requests to a public service exactly at noon.
     private var spread = Double.random(in: 0..<1)
 
     /// The time of day of the check.
@@ -32,8 +32,8 @@ extension DailyCheck: StoreRecord {
     /// The names of the settings in which earlier versions stored this choice. The settings are rows of the table `setting`.
     private static let earlierSettings = ["at", "exact", "wake", "spread", "enabled"]
 
-    /// Creates the table, and replaces the settings of earlier versions with one row. If the setting `enabled` is missing, the
-    /// user never turned the check on or off, and no row is inserted.
+    /// Creates the table, and replaces the settings of earlier versions with one row. If the setting `enabled` does not exist,
+    /// the user never turned the check on or off, and no row is inserted.
     static func migrate(_ database: Database) throws {
         try database.create(table: "dailyCheck") { table in
             table.primaryKey("id", .integer).check { $0 == 1 }
@@ -60,7 +60,7 @@ extension StormyStore {
     /// `nil` if the check was never turned on or off in this store.
     func dailyCheck() throws -> DailyCheck? { try queue.read { try DailyCheck.fetchOne($0) } }
 
-    /// Changes the row in one transaction, and inserts the row if it is missing.
+    /// Changes the row of the daily check in one transaction. If the row does not exist, inserts the row.
     ///
     /// - Returns: The row before the change, and the row after the change.
     @discardableResult
@@ -74,7 +74,7 @@ extension StormyStore {
         }
     }
 
-    /// Undoes a change of the row, unless another process has changed the row since then.
+    /// Undoes a change of the row, unless another process changed the row after this change.
     func retract(_ change: (before: DailyCheck?, after: DailyCheck)) throws {
         try queue.write { database in
             guard try DailyCheck.fetchOne(database) == change.after else { return }

@@ -5,7 +5,7 @@ import UserNotifications
 /// Files that a user downloads with `stormy download`.
 package enum Downloads {
     package static let sessionIdentifier = "StormyDownloads"
-    /// The category of the notifications about the ends of downloads.
+    /// The category of the notifications about completed and failed downloads.
     package static let category = "stormy.downloads"
 
     package static func configuration() -> URLSessionConfiguration {
@@ -35,13 +35,14 @@ package enum Downloads {
         return task
     }
 
-    /// Removes the notifications of downloads that are retried, so that the next result is shown even if its text is the same.
+    /// Removes the notifications of downloads that are retried, so that the next result is shown even if both results have equal
+    /// texts.
     package static func removeResultNotifications(_ downloads: [BackgroundTransferStatus]) {
         UNUserNotificationCenter.current().removeDeliveredNotifications(
             withIdentifiers: downloads.map { notification($0.taskIdentifier) })
     }
 
-    /// Shows a notification about the end of a download, if no command in a terminal waits for the download.
+    /// Shows a notification about the result of a download, if no command in a terminal waits for the download.
     ///
     /// - Parameter trouble: `nil` if the download succeeded.
     package static func show(

@@ -4,8 +4,8 @@ import GRDB
 // This extension handles photos that an earlier version of Stormy gave to the agent. The earlier version stored the number of a
 // photo's transfer instead of the submission key.
 extension PhotoRecord {
-    /// Adds the column for submission keys. The columns `transfer`, `key` and `holders` are kept, because a command of the
-    /// earlier version may be running.
+    /// Adds the column for submission keys. The columns `transfer`, `key` and `holders` are not removed, because a command of the
+    /// earlier version may still be running.
     static func addSubmissions(_ database: Database) throws {
         try database.alter(table: "photo") { $0.add(column: "submission", .text) }
         try database.execute(sql: "CREATE UNIQUE INDEX photoSubmission ON photo (submission)")
@@ -15,19 +15,19 @@ extension PhotoRecord {
         try database.execute(sql: "UPDATE photo SET state = 'lost' WHERE \"transfer\" = 0 AND state = 'failed'")
     }
 
-    /// The SQL text that selects photos without a key that an earlier version gave to the agent.
+    /// The SQL text that selects the photos that an earlier version gave to the agent without a submission key.
     private static let unidentified = """
         FROM photo WHERE submission IS NULL AND state NOT IN ('held', 'awaitingPhoto')
             AND ("transfer" IS NOT NULL OR state = 'queued')
         """
 
-    /// Returns whether photos of an earlier version have no key yet.
+    /// Returns whether photos of an earlier version have no submission key yet.
     static func lackSubmissions(_ database: Database) throws -> Bool {
         try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 \(unidentified))") ?? false
     }
 
-    /// Finds the transfers of photos without a key, and stores the keys of these transfers in the photos. The digests must also
-    /// match, because a new ledger numbers its transfers from 1 again.
+    /// Finds the transfers of photos without a submission key, and stores the keys of these transfers in the rows of the photos.
+    /// The digests must also match, because a new ledger numbers its transfers from 1 again.
     static func identifyEarlier(in database: Database) throws {
         var earlier = try Row.fetchAll(database, sql: "SELECT * \(unidentified) ORDER BY id").map { row in
             (photo: try PhotoRecord(row: row), number: row["transfer"] as Int64? ?? 0)

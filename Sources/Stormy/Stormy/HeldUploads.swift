@@ -25,8 +25,8 @@ package struct HeldUploads: Sendable {
         try BGTaskScheduler.shared.submit(request)
     }
 
-    /// Runs the processing task: resumes the suspended uploads and awaits their ends. When the task expires, unfinished uploads
-    /// are suspended again and another task is requested. The server keeps the bytes that it has received.
+    /// Runs the processing task: resumes the suspended uploads and waits until they have ended. When the task expires, unfinished
+    /// uploads are suspended again and another task is requested. The server keeps the bytes that it has received.
     func run() async throws {
         let delivery = ReleasedUploads(store)
         let session = URLSession(configuration: PhotoUploads.configuration(), delegate: delivery, delegateQueue: nil)
@@ -63,7 +63,7 @@ package struct HeldUploads: Sendable {
 /// Records photos whose upload ended, and keeps a list of the resumed uploads that are not complete yet.
 private final class ReleasedUploads: PhotoDelivery, @unchecked Sendable {  // because locks guard all added values
     private let onTheirWay = Mutex<[Int: URLSessionTask]>([:])
-    /// Tasks whose end is received and not stored yet.
+    /// Tasks that have ended and whose result is not stored yet.
     private let unrecorded = Mutex<[URLSessionTask]>([])
     private let end = LastEvent()
 
@@ -93,7 +93,7 @@ private final class ReleasedUploads: PhotoDelivery, @unchecked Sendable {  // be
         for task in tasks { hasEnded(task) }
     }
 
-    /// Records the end of a resumed upload. Other uploads of the session are ignored.
+    /// Records that a resumed upload has ended. Other uploads of the session are ignored.
     private func hasEnded(_ task: URLSessionTask) {
         let isLast = onTheirWay.withLock { $0.removeValue(forKey: task.taskIdentifier) != nil && $0.isEmpty }
         if isLast { end.came() }

@@ -7,7 +7,7 @@ package struct LocationDecision: Sendable, Equatable {
     package enum Source: String, Sendable, CaseIterable {
         case option
         case destination
-        /// `keep_location`, which applies to all destinations.
+        /// The key `keep_location` of the configuration, which applies to all destinations.
         case configuration
         case `default`
     }
@@ -19,7 +19,7 @@ package struct LocationDecision: Sendable, Equatable {
     /// - Parameters:
     ///   - option: `true` for `--keep-location`, and `false` for `--remove-location`. `nil` if the command has neither option.
     ///   - destination: The destination, with its setting `location`.
-    ///   - configuration: The value of `keep_location`. `nil` if the configuration has no such line.
+    ///   - configuration: The value of `keep_location`. `nil` if the configuration does not contain this key.
     package init(option: Bool?, destination: PhotoDestination, configuration: Bool?) {
         self.destination = destination.name
         switch (option, destination.keepsLocation, configuration) {

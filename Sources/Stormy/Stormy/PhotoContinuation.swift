@@ -8,9 +8,9 @@ import ProcessSupport
 extension PhotoUploads {
     /// Continues the failed transfers of photos that the user adds again.
     ///
-    /// The server may have the photo or a part of the photo. Only the failed transfer contains the address on the server, so a
-    /// new transfer would send a second copy. If two commands run at the same time, the ledger lets one command continue the
-    /// transfer, and the other command finds the running transfer.
+    /// The server may already have the photo or a part of the photo. Only the failed transfer contains the photo's address on the
+    /// server, so a new transfer would upload the photo a second time. If two commands run at the same time, the ledger lets one
+    /// command continue the transfer, and the other command finds the running transfer.
     ///
     /// - Returns: The keys of the transfers that continue. The store is updated for these transfers, and for transfers that had
     ///   completed.
@@ -25,7 +25,7 @@ extension PhotoUploads {
             return names[digest]?.contains(Self.name(of: path)) ?? false
         }
         let transfers = try Self.transfers(of: failed).values.filter {
-            // A transfer with a damaged copy is not continued. The photo is copied and sent again.
+            // A transfer whose queued copy is damaged is not continued. The photo is copied and sent again.
             try $0.state != .cancelled && BackgroundTransfers.hasIntactCopy($0.id)
         }
         guard !transfers.isEmpty else { return [] }

@@ -1,6 +1,6 @@
 import GRDB
 
-/// The end of the upload of a photo.
+/// The result of the upload of a photo.
 struct PhotoEnd {
     let submission: String
     let state: PhotoRecord.State
@@ -8,21 +8,21 @@ struct PhotoEnd {
     var remoteURL: String?
 }
 
-// This extension stores the ends of uploads of photos.
+// This extension stores the results of uploads of photos.
 extension StormyStore {
-    /// Stores the ends of uploads in one transaction.
+    /// Stores the results of uploads in one transaction.
     ///
     /// - Parameters:
-    ///   - isInBatch: A closure that returns `true` if a notification reports the end. In this case, the photo is added to the
-    ///     batch in the same transaction, before the end can count as reported.
-    /// - Returns: The photo of each end, or `nil` if there is nothing to report.
+    ///   - isInBatch: A closure that returns `true` if a notification reports the result. In this case, the photo is added to the
+    ///     batch in the same transaction, so that the result does not count as reported before the notification is shown.
+    /// - Returns: The photo of each result, or `nil` if there is nothing to report.
     func endPhotos(_ ends: [PhotoEnd], isInBatch: (PhotoRecord) -> Bool = { _ in false }) throws -> [PhotoRecord?] {
         try queue.write { database in
             try ends.map { end in
                 guard var photo = try Self.photo(submittedAs: end.submission, in: database) else { return nil }
                 switch photo.state {
-                // A completed photo stays completed, because the server has the photo. A ledger from a backup may report another end,
-                // because the backup contains neither the completion nor the copy.
+                // A completed photo stays completed, because the server has the photo. If the ledger was restored from a backup,
+                // it may report another result, because the backup contains neither the completion nor the agent's copy.
                 case .completed where end.state != .completed: return nil
                 case .awaitingPhoto, .held, .lost: return nil
                 case .queued, .completed, .failed, .cancelled: break

@@ -102,6 +102,6 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
 }
 
 extension PhotoFormat? {
-    /// The media type. A file that is not a photo of a known format has the media type for any data.
+    /// The media type. If the file is not a photo of a known format, the media type is `application/octet-stream`.
     var contentType: String { self?.contentType ?? "application/octet-stream" }
 }

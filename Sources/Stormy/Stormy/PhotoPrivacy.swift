@@ -2,8 +2,8 @@ import Foundation
 
 /// The decision whether a photo may be sent, after the cleaner tried to remove its location. The decision has no side effects.
 ///
-/// A photo or film is sent if the cleaner proved that it has no location. A file of an unknown format is sent if it contains
-/// nothing that looks like a location. A note states that this result is not certain. All other files are not sent.
+/// A photo or a video is sent if the cleaner proved that the file has no location. A file of an unknown format is sent if it
+/// contains nothing that looks like a location. A note states that this result is not certain. All other files are not sent.
 enum PhotoPrivacy: Equatable {
     /// - Parameter note: A text for the user.
     case send(removed: [String], note: String?)
@@ -19,7 +19,7 @@ enum PhotoPrivacy: Equatable {
     init(format: PhotoFormat?, verdict: PhotoCleaner.Verdict, looksLocated: Bool) {
         let advice = "--keep-location uploads the file unchanged"
         switch (verdict, format, looksLocated) {
-        // The cleaner proved that the file has no location. This includes films, which are not photos of a known format.
+        // The cleaner proved that the file has no location. The file may also be a video, which is not a photo of a known format.
         case (.clean(let removed), _, _): self = .send(removed: removed, note: nil)
         case (.unreadable, .heic, _), (.unreadable, .avif, _), (.unreadable, .jxl, _), (.unreadable, .raw, _):
             self = .hold(

@@ -4,7 +4,7 @@ import StormyWeather
 
 /// The row of a storm in the store. Only ``StormLife`` changes the content of the row.
 package struct StormRecord: Codable, Sendable, Equatable, Identifiable {
-    /// The parts of a storm's life that are not stored in separate columns.
+    /// The parts of the storm's state machine (``StormLife``) that are not stored in separate columns.
     struct Parts: Codable, Sendable, Equatable {
         var outlook: StormLife.Outlook
         var memory: StormLife.Memory
@@ -15,7 +15,7 @@ package struct StormRecord: Codable, Sendable, Equatable, Identifiable {
     package private(set) var begins: Date
     package private(set) var ends: Date
     package private(set) var reasons: [StormReason]
-    /// The remaining parts of the storm's life, which are stored as JSON.
+    /// The remaining parts of the state machine, which are stored as JSON.
     private var parts: Parts
 
     init(place: Int64, _ life: StormLife) {
@@ -36,7 +36,7 @@ package struct StormRecord: Codable, Sendable, Equatable, Identifiable {
         }
     }
 
-    /// `true` if ``ends`` is assumed, because it comes from a warning without an end.
+    /// `true` if Stormy assumed the time in ``ends``, because the warning has no end time.
     package var hasOpenEnd: Bool { parts.outlook == .expected && reasons.contains { $0.hasOpenEnd == true && $0.until >= ends } }
 }
 
@@ -55,7 +55,8 @@ extension StormRecord: StoreRecord {
 
     package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 
-    /// Converts the flags of earlier versions. No second alert is shown for a storm that was shown before.
+    /// Converts the flags of earlier versions. If an earlier version has already shown an alert for a storm, no second alert is
+    /// shown.
     static func migrate(_ database: Database) throws {
         try database.alter(table: "storm") { $0.add(column: "life", .text).notNull().defaults(to: "") }
         for row in try Row.fetchAll(database, sql: "SELECT id, begins, ends, isTold, isClosed, isCancelled FROM storm") {
@@ -98,7 +99,7 @@ extension StormyStore {
         return try ofPlace.order(Column("id")).fetchReadable(database)
     }
 
-    /// Updates the storms of a place after a judgement.
+    /// Updates the storms of a place after new data was judged.
     static func follow(_ look: StormCheckData, place: Int64, _ database: Database) throws {
         let known = try recentStorms(of: place, now: look.now, database).filter {
             $0.ends > look.now - 2 * StormWindow.mergeGap

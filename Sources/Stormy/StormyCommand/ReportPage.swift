@@ -23,7 +23,7 @@ struct ReportPage {
     struct Transfer {
         let name: String
         let state: String
-        /// The proof that the server has the file, the problem of the transfer, or the address of the transfer.
+        /// A text: the proof that the server has the file, the problem of the transfer, or the address of the transfer.
         let place: String
         let isTrouble: Bool
     }
@@ -122,7 +122,8 @@ struct ReportPage {
         return cells([sign, finding.check, finding.message + help], class: finding.status == .ok ? nil : "bad")
     }
 
-    /// The table of the capabilities of this desktop. A missing capability is not a fault, so no row is marked as bad.
+    /// The HTML table of the capabilities of this desktop. If the desktop does not have a capability, this is not a fault, so no
+    /// row is marked as bad.
     private var guaranteeTable: String {
         "\n<h3>\(Self.escaped(GuaranteesReport.heading))</h3>\n"
             + table(

@@ -148,7 +148,7 @@ private struct StoreExamination {
         } catch {
             let path = folder.appendingPathComponent(StormyStore.fileName).path
             let (from, to) = (ShellWord.quoted(path), ShellWord.quoted(path + ".damaged"))
-            // The advice to move the store is given only for a damaged store. Other causes are reported in a separate row.
+            // The advice to move the store is given only for a damaged store. A separate row reports other causes.
             let isDamaged = if case .damaged? = error as? StormyStoreError { true } else { false }
             return [
                 DoctorFinding(
@@ -158,7 +158,7 @@ private struct StoreExamination {
         }
     }
 
-    /// Findings about a check that is scheduled although the store does not contain it.
+    /// Findings about a daily check that is scheduled although the store does not contain the check.
     private var lost: [DoctorFinding] {
         guard context.pendingRequests?.contains(NoonSchedule.identifier) == true else { return [] }
         return [

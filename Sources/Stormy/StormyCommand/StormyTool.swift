@@ -10,7 +10,7 @@ import Stormy
 import StormyConfiguration
 import StormyWeather
 
-/// The executable `stormy`: a command for the user, or the app if the agent launched it.
+/// The executable `stormy`: a command for the user, or the app if the agent launched this process.
 package enum StormyTool {
     /// The manifest that is embedded in the program.
     package static var propertyList: Data { Data(PackageResources.Stormy_Info_plist) }
@@ -49,8 +49,8 @@ package enum StormyTool {
                 try configure()
                 StormyTrouble.isOver("configuration")
             } catch {
-                // A launch without a usable configuration must not count as complete. The problem is shown once, and the launch
-                // is retried. After a change of the configuration file, the launch is retried at once.
+                // A launch without a valid configuration must not count as complete. The problem is shown once, and the launch is
+                // retried. If the configuration file changes, the launch is retried immediately.
                 let message = CommandFailure(ofStormy: error).message
                 StormyTrouble.show("configuration", "Stormy cannot work", message)
                 launch.abandon(message)
@@ -72,7 +72,8 @@ package enum StormyTool {
         try backgroundSettings(configuration).apply()
     }
 
-    /// Reads the configuration for commands that end work. Such commands also work if the configuration has an error.
+    /// Reads the configuration for commands that cancel work or stop the agent. Such commands also work if the configuration has
+    /// an error.
     ///
     /// - Returns: the reason why the defaults are used, or `nil` if the configuration was applied.
     @discardableResult
@@ -104,7 +105,7 @@ package enum StormyTool {
         settings.spreadSeconds = configuration.schedule.spreadSeconds
         settings.skipsMissedChecks = configuration.schedule.missed == .skip
         settings.keepsLocation = configuration.upload.keepLocation
-        // A missing password file affects only uploads, so it does not stop other commands.
+        // If a password file cannot be read, only uploads fail. Other commands continue.
         let destinations = Destinations(configuration)
         do {
             settings.destination = try destinations.named(nil)
@@ -125,7 +126,7 @@ package enum StormyTool {
         settings.refreshBudget = configuration.background.refreshBudgetSeconds
         settings.processingBudget = configuration.background.processingBudgetSeconds
         settings.grace = configuration.background.graceSeconds
-        // The app exits at once after its work, because it keeps no data in memory that a later launch needs.
+        // The app exits immediately after its work, because the app keeps no data in memory that a later launch needs.
         settings.continuation = 0
         settings.notificationsEnabled = configuration.notifications.enabled
         settings.quietHours = configuration.notifications.quietHours.map { ($0.fromMinute, $0.untilMinute) }

@@ -41,7 +41,7 @@ struct UploadVerification {
         let uploads = Self.newest(receipts)
         let proven = Set(uploads.compactMap(\.file).map(PathName.canonical))
         var missing = wanted.subtracting(proven)
-        // Receipts are stored with the transfers. Receipts are kept for at least a month, and are lost if the ledger is lost.
+        // Receipts are stored in the transfers' rows. A row is kept for at least a month, and is lost if the ledger is lost.
         let unproven = Self.photosWithoutReceipt(known, receipts)
         let unprovenNames = Set(unproven.compactMap { $0.path.map(PathName.canonical) })
         // A file with a receipt can have another upload without a receipt, for example to another destination.
@@ -113,8 +113,8 @@ struct UploadVerification {
         }
     }
 
-    /// Returns the newest transfer of each file. If a file was uploaded to the same address again, the server has the content of
-    /// the newest transfer.
+    /// Returns the newest transfer of each file. If several uploads had the same address, the server has the content of the
+    /// newest upload.
     private static func newest(_ uploads: [BackgroundTransferStatus]) -> [BackgroundTransferStatus] {
         func place(_ upload: BackgroundTransferStatus) -> [PathName?] {
             [upload.file.map(PathName.canonical), upload.receipt.map { PathName($0.url) }]

@@ -59,7 +59,8 @@ struct WarningLines {
         return DoctorFinding("warnings", hasTrouble ? .warning : .ok, "\(place.name): \(text).")
     }
 
-    /// The consequences of a missing contact in the configuration, with the line to add. `nil` if no contact is missing.
+    /// A text about the consequences if the configuration contains no contact, with the line to add. `nil` if no service requires
+    /// a contact.
     var missingContact: String? {
         let refused = answers.filter { $0.outcome == .refused(.noContact) }
         return refused.isEmpty ? nil : "\(place.name): " + refused.map(fact).joined(separator: "; ") + "."
@@ -120,7 +121,7 @@ struct WarningLines {
         }
     }
 
-    /// Returns the age of a response. A response that was received while the clock was ahead has no age.
+    /// Returns the age of a response. The text is empty if the response was received while the clock was ahead.
     private func age(_ answer: WarningResult) -> String {
         guard let date = answer.answeredAt, date <= now else { return "" }
         return ", \(Output.relative(date, now: now))"

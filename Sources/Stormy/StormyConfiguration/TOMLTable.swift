@@ -25,7 +25,7 @@ struct TOMLTable {
         case integer(Int)
         case number(Double)
         case boolean(Bool)
-        /// A list of texts. `nil` if another value is in the list.
+        /// An array of texts. `nil` if the array contains a value that is not a text.
         case list([String]?)
         /// Types that a file may contain, but that no key of the configuration has.
         case date, time, dateTime
@@ -33,7 +33,7 @@ struct TOMLTable {
 
     struct Entry {
         var value: Value
-        /// The place of the key. If a table is written several times, the value is the place of the first occurrence.
+        /// The place of the key in the file. If a table is written several times, the value is the place of the first occurrence.
         var place: Place?
     }
 
@@ -104,7 +104,7 @@ private final class Builder {
         list = (key, place, [])
     }
 
-    /// Adds an item to the list that was read last.
+    /// Adds an item to the array that was read last.
     func add(item: ctoml_value) {
         list.texts = item.kind == ctoml_kind_text ? list.texts.map { $0 + [String(item.text)] } : nil
         set(list.key, TOMLTable.Entry(value: .list(list.texts), place: list.place))

@@ -6,11 +6,12 @@ struct TableReader {
     private let table: TOMLTable
     /// The place of the table. `nil` for the root table, because the root table has no key.
     private let place: TOMLTable.Place?
-    /// The name of the file in errors.
+    /// The name of the file that errors contain.
     private let file: String
 
     /// Creates a reader. Throws an error for the first key of the table that is not in `known`. The parameter `elsewhere`
-    /// contains the full names of keys in other tables, for a hint if a key is in the wrong table.
+    /// contains the full names of keys in other tables, so that the error can name the right table if a key is in the wrong
+    /// table.
     init(
         _ table: TOMLTable, path: [String], at place: TOMLTable.Place? = nil, known: [String]?, elsewhere: [String] = [],
         file: String
@@ -31,7 +32,7 @@ struct TableReader {
 
     var keys: [String] { table.entries.keys.sorted() }
 
-    /// Returns the table below `key`. `nil` if the key is missing.
+    /// Returns the table below `key`. `nil` if the table does not contain the key.
     func table(_ key: String, known: [String]?, elsewhere: [String] = []) throws(ConfigurationError) -> TableReader? {
         guard let entry = table.entries[key] else { return nil }
         guard case .table(let below) = entry.value else { throw wrongType(key, entry.value, "a table ([\(name(key))])") }
@@ -42,7 +43,7 @@ struct TableReader {
         target = try bool(key) ?? target
     }
 
-    /// Returns a Boolean value. `nil` if the key is missing.
+    /// Returns a Boolean value. `nil` if the table does not contain the key.
     func bool(_ key: String) throws(ConfigurationError) -> Bool? {
         guard let value = table.entries[key]?.value else { return nil }
         guard case .boolean(let bool) = value else { throw wrongType(key, value, "true or false") }
@@ -77,8 +78,8 @@ struct TableReader {
         target = number
     }
 
-    /// Returns a text without control characters, because the text may be used in a header. `nil` if the key is missing or the
-    /// text is empty.
+    /// Returns a text without control characters, because the text may be used in a header. `nil` if the table does not contain
+    /// the key, or if the text is empty.
     func string(_ key: String) throws(ConfigurationError) -> String? {
         guard let value = table.entries[key]?.value else { return nil }
         guard case .text(let string) = value else { throw wrongType(key, value, "a text in quotes") }
@@ -107,8 +108,8 @@ struct TableReader {
         throw invalid(key, shown, near + "write one of " + names.joined(separator: ", "))
     }
 
-    /// Returns an http or https address with a host. `nil` if the key is missing or the text is empty. Errors do not contain the
-    /// value, because the value may contain a password.
+    /// Returns an http or https address with a host. `nil` if the table does not contain the key, or if the text is empty. Errors
+    /// do not contain the value, because the value may contain a password.
     func url(_ key: String) throws(ConfigurationError) -> String? {
         guard let text = try string(key) else { return nil }
         guard let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),
@@ -118,7 +119,7 @@ struct TableReader {
         return text
     }
 
-    /// Returns addresses without duplicates. The result is empty if the key is missing.
+    /// Returns addresses without duplicates. The result is empty if the table does not contain the key.
     func urls(_ key: String, atMost limit: Int) throws(ConfigurationError) -> [String] {
         guard let value = table.entries[key]?.value else { return [] }
         let expected = "a list of texts, [\"https://…\"]"

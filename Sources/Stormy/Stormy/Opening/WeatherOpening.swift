@@ -11,7 +11,8 @@ struct WeatherOpening: Sendable {
     private static let lanes = 6
     /// The maximum time for all feeds of warnings. When the time is up, the next check requests the remaining documents.
     private static let feedTime: Duration = .seconds(15)
-    /// The time for the official services of all places, and the time for MeteoAlarm in place of services that failed.
+    /// The maximum time for the official services of all places, and the maximum time for MeteoAlarm, which replaces services
+    /// that failed.
     private static let (ownTime, meteoAlarmTime): (Duration, Duration) = (.seconds(20), .seconds(10))
 
     let check: WeatherCheck
@@ -115,7 +116,7 @@ struct WeatherOpening: Sendable {
         return try check.stored(place, trouble: reason)
     }
 
-    /// - Returns: The results, with the ids of the places as keys. Places without a response in time are left out.
+    /// - Returns: The results, with the ids of the places as keys. A place is left out if no response arrived in time.
     /// - Throws: an error of the store.
     private func request(
         _ places: [Place], within limit: Duration?, _ tell: @escaping @Sendable (OpenState) -> Void
@@ -155,11 +156,11 @@ struct WeatherOpening: Sendable {
     }
 }
 
-/// The running opening of each store.
+/// The task of the running opening of each store.
 private enum OpeningsUnderWay {
     private static let tasks = Mutex<[String: Task<Void, Never>]>([:])
 
-    /// Stores the task, and cancels the previous opening of the same store.
+    /// Stores the task of an opening, and cancels the previous opening of the store.
     static func begin(_ task: Task<Void, Never>, of store: String) {
         tasks.withLock { $0.updateValue(task, forKey: store) }?.cancel()
     }

@@ -18,7 +18,7 @@ struct AgentVerb: AsyncParsableCommand, CommandWithEffect {
             try StormyTool.configureIfPossible()
             // Stores the location of this app in the ledger, because the agent launches the app.
             try AppRuntime.shared.introduceApp()
-            // This process becomes the agent, so scheduling the daily check must not start another agent.
+            // This process becomes the agent, so the call that schedules the daily check must not start another agent.
             let variable = AgentStarter(directories: AppRuntime.shared.directories).forbiddingVariable
             let isForbidden = getenv(variable) != nil
             setenv(variable, "1", 0)
@@ -35,7 +35,7 @@ struct AgentVerb: AsyncParsableCommand, CommandWithEffect {
         }
     }
 
-    /// Starts an agent if work is left and no agent is running, unless the command forbids this.
+    /// Starts an agent if some work is unfinished and no agent is running, unless the command must not start an agent.
     static func startIfWorkIsLeft(after command: any ParsableCommand) {
         if let command = command as? any CommandWithEffect, !command.effect.startsAgent { return }
         restoreLostCheck()

@@ -27,9 +27,9 @@ struct CheckVerb: AsyncParsableCommand {
         let kind: String
         let detail: String
         let from: Date
-        /// The end of the time for which the reason is valid. If ``openEnd`` is `true`, the end is assumed.
+        /// The time until which the reason is valid. If ``openEnd`` is `true`, Stormy assumed this time.
         let until: Date
-        /// `true` if the service states no end.
+        /// `true` if the service stated no end time.
         let openEnd: Bool?
         let source: OrNull<String>
         let key: OrNull<String>
@@ -130,7 +130,7 @@ struct CheckVerb: AsyncParsableCommand {
         }
     }
 
-    /// The maximum time for which the user waits for services.
+    /// The maximum time for which the command waits for responses of the services.
     static let patience: Duration = .seconds(40)
 
     private func open(_ store: StormyStore, _ places: [String]) async throws -> OpenedWeather {
@@ -179,7 +179,8 @@ struct CheckVerb: AsyncParsableCommand {
         outcome.assessment?.unknownHours == nil ? "calm" : "calm in the known hours"
     }
 
-    /// Returns the reasons that do not count, with one sentence each. Ignored kinds of warnings come last, grouped by kind.
+    /// Returns the reasons that do not count as a storm, with one sentence each. Ignored kinds of warnings come last, grouped by
+    /// kind.
     static func notCounted(_ outcome: CheckOutcome) -> [(sentence: String, reason: StormReason)] {
         let rule = StormySettings.current.rule
         let reasons = outcome.assessment?.unconfirmed ?? []
@@ -202,7 +203,7 @@ struct CheckVerb: AsyncParsableCommand {
         return [texts.headline, texts.description, texts.instruction.map { "What to do: \($0)" }].compactMap { $0 }
     }
 
-    /// Returns sentences about missing values of the forecast, one for each value.
+    /// Returns sentences about values that the forecast does not contain, one for each value.
     static func missing(_ outcome: CheckOutcome) -> [String] {
         var sentences = hourSentences(outcome)
         let unreadable = outcome.forecast?.unreadable ?? []

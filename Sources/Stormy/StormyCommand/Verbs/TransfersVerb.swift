@@ -9,7 +9,7 @@ struct TransfersVerb: AsyncParsableCommand {
         commandName: "transfers", abstract: "Lists downloads, uploads and photo requests, or changes them.",
         discussion: "Example:\n  stormy transfers\n  stormy transfers retry 12\n  stormy transfers pause all")
 
-    /// The action on transfers. `clear` changes only the list.
+    /// The action on transfers. `clear` changes only which transfers the command `transfers` shows.
     enum Action: String, CaseIterable, ExpressibleByArgument {
         case cancel, pause, resume, retry, clear
 
@@ -94,7 +94,7 @@ struct TransfersVerb: AsyncParsableCommand {
     private func apply(_ action: BackgroundTransfers.Action, _ store: StormyStore) throws -> FirstProblem {
         var problem = FirstProblem()
         var unknown = Set(ids.filter { $0 != "all" })
-        // Transfers of the ledger are cancelled even if the store cannot be written.
+        // If the store cannot be written, the transfers in the ledger are still cancelled.
         let photosEnded = Result { try action == .cancel ? cancelPhotos(store, &unknown) : 0 }
         // When a transfer continues, it uses the current configuration of its destination.
         let destinations = action == .resume || action == .retry ? try Destinations() : nil
@@ -103,8 +103,8 @@ struct TransfersVerb: AsyncParsableCommand {
         let numbers = unknown.compactMap(BackgroundTransfers.number(of:))
         var selection = ids.contains("all") ? BackgroundTransfers.Selection.all : .ids(Set(numbers))
         if action == .retry {
-            // The store is updated first. If the second upload of a photo has ended, the photo does not prevent a retry of the
-            // first upload.
+            // The store is updated first, because a photo may have been uploaded twice. If the second upload has ended, it does
+            // not prevent a retry of the first upload.
             try TransferReport.reconcile(store)
             selection = try withoutPhotosElsewhere(selection, store, &problem)
             Self.removeResultNotifications(try Self.selected(selection))
@@ -167,13 +167,14 @@ struct TransfersVerb: AsyncParsableCommand {
         }
     }
 
-    /// Removes the last notifications of retried transfers, so that the next result is shown even if its text is the same.
+    /// Removes the last notifications of retried transfers, so that the next result is shown even if both results have equal
+    /// texts.
     private static func removeResultNotifications(_ retried: [BackgroundTransferStatus]) {
         let failed = retried.filter { $0.state.hasEnded && $0.state != .completed }
         Downloads.removeResultNotifications(failed.filter { $0.session == Downloads.sessionIdentifier })
     }
 
-    /// Leaves out transfers that must not be retried. If a photo was added again in the meantime, the photo would be uploaded
+    /// Leaves out transfers that must not be retried. If the user has added the photo again, a retry would upload the photo
     /// twice. A photo whose presigned address was used for another photo would replace the other photo.
     private func withoutPhotosElsewhere(
         _ selection: BackgroundTransfers.Selection, _ store: StormyStore, _ problem: inout FirstProblem
