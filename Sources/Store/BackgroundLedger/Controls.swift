@@ -2,8 +2,8 @@ import ProcessSupport
 import Foundation
 import GRDB
 
-/// A command that a process of the app sends to the agent. The row contains the command, and the agent writes its response into
-/// the same row.
+/// A command that a process of the app sends to the agent. The row contains the command, and the agent writes the response into
+/// this row.
 package struct ControlRecord: Codable, Sendable, Equatable {
     package enum Verb: String, Codable, Sendable {
         case simulateLaunch
@@ -58,7 +58,7 @@ extension LedgerTransaction {
         try database.run(sql: "UPDATE control SET answer = ? WHERE id = ?", arguments: [text, id])
     }
 
-    /// Completes all unanswered commands with an error, so that no agent handles these commands any more.
+    /// Writes an error into all commands that have no response yet, so that no agent handles these commands any more.
     package func dropQuestions() throws {
         try database.run(sql: "UPDATE control SET answer = 'error: all background work was ended' WHERE answer IS NULL")
     }

@@ -1,8 +1,8 @@
 import BackgroundScheduling
 import Foundation
 
-/// The conditions that prevent requests from running now. The command `why` shows these conditions. The agent uses the same
-/// rules.
+/// The conditions that prevent requests from running now. The command `why` shows these conditions. The agent decides with the
+/// same code.
 package struct Explanation {
     private let observed: ObservedConditions?
     private let live: [String: LaunchRecord]
@@ -35,8 +35,8 @@ package struct Explanation {
         request.life(live[request.identifier].map { .serving(generation: $0.generation) } ?? .pending)
     }
 
-    /// Returns whether the machine is woken for the request, or `nil` if the request does not ask for this. If the machine is not
-    /// woken, the request also runs, but may run late.
+    /// Returns whether the machine will be woken for the request, or `nil` if the request does not need to wake the machine. If
+    /// the machine is not woken, the request may run late.
     package func wake(_ request: RequestRecord) -> ConditionVerdict? {
         guard request.wakesSystem else { return nil }
         if let obstacle = alarm?.obstacle {

@@ -14,9 +14,9 @@ extension LedgerRecord {
     }
 }
 
-/// Queries whose result is usually empty. A first query only checks whether a row exists. This is faster, because GRDB reads the
-/// names of all columns before the first row, which takes ten times as long as the query. The agent makes about thirty such
-/// queries in every pass.
+/// Queries whose result is usually empty. First, another query checks whether a row exists. This check saves time, because GRDB
+/// reads the names of all columns before the first row, which takes ten times as long as the query. The agent makes about thirty
+/// such queries in every pass.
 extension FetchableRecord {
     static func fetchRare(_ statement: Statement, arguments: StatementArguments = StatementArguments()) throws -> [Self] {
         guard try DatabaseValue.fetchOne(statement, arguments: arguments) != nil else { return [] }
@@ -49,8 +49,8 @@ extension Database {
     }
 }
 
-/// A cache for the results of queries in one transaction. A result is valid until a row changes. The cache is useful, because the
-/// steps of an agent's pass make the same queries.
+/// A cache for the results of queries in one transaction. A result is valid until a row changes. The cache is useful, because
+/// several steps of an agent's pass make equal queries.
 final class TransactionMemo {
     private var changes = 0
     private var rows: [String: Any] = [:]

@@ -2,7 +2,7 @@ import BackgroundNotices
 import Foundation
 import GRDB
 
-/// The buttons of a category of notifications.
+/// A category of notifications, with its buttons.
 struct NotificationCategoryRecord: LedgerRecord {
     static let databaseTableName = "notificationCategory"
     var identifier: String

@@ -11,8 +11,8 @@ package struct NotificationResponseRecord: Codable, Sendable, Equatable {
     package var deliveredAt: Date?
     /// The text that the user typed into the notification, or `nil` if the button has no text field.
     package var userText: String?
-    /// The token with which the app can raise a window for some seconds after the press, or `nil` if the desktop supplied no
-    /// token.
+    /// The token with which the app can raise a window for some seconds after the user pressed the button, or `nil` if the
+    /// desktop supplied no token.
     package var activationToken: String?
 }
 
@@ -37,7 +37,7 @@ extension LedgerTransaction {
             database.cachedStatement(sql: "SELECT * FROM notificationResponse WHERE deliveredAt IS NULL ORDER BY id"))
     }
 
-    /// Returns the newest response to a notification, even if the app has already received it.
+    /// Returns the newest response to a notification, even if the app has already received the response.
     package func lastResponse(to notification: String) throws -> NotificationResponseRecord? {
         try NotificationResponseRecord.fetchReadable(
             database.cachedStatement(
@@ -46,8 +46,8 @@ extension LedgerTransaction {
         ).first
     }
 
-    /// Returns the token with which the process of a launch can raise a window. Returns `nil` if the press was too long ago, or
-    /// if the desktop supplied no token.
+    /// Returns the token with which the process of a launch can raise a window. Returns `nil` if the user pressed the button too
+    /// long ago, or if the desktop supplied no token.
     package func activationToken(ofLaunch id: Int64, now: Date) throws -> String? {
         guard let launch = try launch(id), launch.kind == .notificationResponse else { return nil }
         return try undeliveredResponses().last { response in

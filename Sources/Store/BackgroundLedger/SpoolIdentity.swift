@@ -3,8 +3,8 @@ import GRDB
 import ProcessSupport
 
 // The spool is the folder that contains the copies of queued files. If the spool was moved, or is on a disk that is not
-// connected, another folder may have the same path. The other folder can be a folder from a backup or an empty mount point. A
-// copy that is missing in this other folder is not lost.
+// connected, another folder may have the same path. The other folder can be a folder from a backup or an empty mount point. If
+// this other folder does not contain a copy, the copy is not lost.
 extension LedgerTransaction {
     /// Returns whether the folder at the spool's path is the folder in which the queued copies were stored.
     package func knows(spool: URL) throws -> Bool {
@@ -12,14 +12,14 @@ extension LedgerTransaction {
         return FileIdentity.folder(spool.path)?.text == known
     }
 
-    /// Records the identity of the spool folder. If a queued copy is missing in the folder, nothing is recorded.
+    /// Records the identity of the spool folder. If the folder does not contain all queued copies, nothing is recorded.
     func recordSpool(_ spool: URL) throws {
         guard let found = FileIdentity.folder(spool.path), try missingCopies(in: spool).isEmpty else { return }
         try setFact(.spool, found.text)
     }
 
-    /// Resumes a paused upload, because the app queued the same file again with the same key. If the old copy is missing, the new
-    /// copy replaces it.
+    /// Resumes a paused upload, because the app queued the file again with the same submission key. If the old copy does not
+    /// exist any more, the new copy is used.
     package func unpause(
         _ transfer: inout TransferRecord, bringing copy: String, _ sha256: String, in spool: URL, now: Date
     ) throws {
@@ -41,8 +41,8 @@ extension LedgerTransaction {
 }
 
 extension Ledger {
-    /// Records the identity of the spool folder if the ledger does not contain this identity. A failure is harmless: if a copy is
-    /// missing and the folder is not recorded, the upload waits.
+    /// Records the identity of the spool folder if the ledger does not contain this identity. A failure is harmless: if the
+    /// folder is not recorded and does not contain a copy, the upload waits.
     func recordSpool() {
         let spool = directories.spool
         guard (try? read { try $0.knows(spool: spool) }) == false else { return }

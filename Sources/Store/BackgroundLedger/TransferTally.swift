@@ -18,7 +18,7 @@ package struct TransferTally: Sendable, Equatable {
 }
 
 extension LedgerTransaction {
-    /// Returns the number of transfers in each state. Only uploads and downloads with a destination are counted.
+    /// Returns the number of transfers in each state. Only uploads, and downloads with a destination, are included.
     package func countsOfNamedTransfers() throws -> [TransferRecord.State: Int] {
         let rows = try Row.fetchAll(
             database,
@@ -36,8 +36,8 @@ extension LedgerTransaction {
             arguments: [session])
     }
 
-    /// Returns the combined progress of these transfers. The query reads only a few columns, because it runs at every commit
-    /// while progress is shown.
+    /// Returns the combined progress of these transfers. The query reads only a few columns, because the query runs at every
+    /// commit while progress is shown.
     package func tally(of transfers: [Int64]) throws -> TransferTally {
         let numbers = "[" + transfers.map(String.init).joined(separator: ",") + "]"
         let row = try Row.fetchOne(

@@ -2,7 +2,7 @@ import CLinux
 import Foundation
 
 /// A file that reserves space on the ledger's disk. The file is removed when the disk is full. With the released space, commands
-/// of the user (cancel, quit) and the end of a large transfer can still be recorded.
+/// of the user (cancel, quit) and the result of a large transfer can still be recorded.
 package enum DiskReserve {
     /// The number of reserved bytes. This space is sufficient for many transactions.
     private static let byteCount: Int64 = 1 << 20

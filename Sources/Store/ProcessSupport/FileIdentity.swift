@@ -22,9 +22,9 @@ package struct FileIdentity: Equatable, Sendable {
         return FileIdentity(text: text(of: found) + ":\(found.st_ctim.tv_sec).\(found.st_ctim.tv_nsec)")
     }
 
-    /// Returns the identity of a folder. The identity does not depend on the content of the folder. A new folder with the same
-    /// name has another identity. The identity does not contain the device number, because this number may change at each start
-    /// of the machine.
+    /// Returns the identity of a folder. The identity does not depend on the content of the folder. If a folder is replaced by a
+    /// new folder, the identity changes. The identity does not contain the device number, because this number may change at each
+    /// start of the machine.
     ///
     /// - Returns: `nil` if no folder can be read at the path.
     package static func folder(_ path: String) -> FileIdentity? {

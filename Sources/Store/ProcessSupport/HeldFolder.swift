@@ -9,7 +9,7 @@ package final class HeldFolder: Sendable {
     private let descriptor: Int32
 
     private static let draft = "."
-    /// The age in seconds after which a folder that still has its temporary name counts as abandoned.
+    /// The age in seconds after which a folder that still has a temporary name counts as abandoned.
     private static let draftAge = 60.0
 
     /// The name prefix of folders in which location data is removed from photos. The folders are in the spool. Earlier versions
@@ -39,7 +39,7 @@ package final class HeldFolder: Sendable {
 
     package static func remove(_ path: String) { try? FileManager.default.removeItem(atPath: path) }
 
-    /// Removes folders of processes that have ended.
+    /// Removes the folders that processes left behind when they were killed.
     package static func removeAbandoned(prefix: String, in place: URL) {
         for name in (try? FileManager.default.contentsOfDirectory(atPath: place.path)) ?? [] {
             if name.hasPrefix(draft + prefix) { removeOldDraft(place.appendingPathComponent(name).path) }

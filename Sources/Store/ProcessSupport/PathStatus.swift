@@ -1,7 +1,7 @@
 import Foundation
 
 /// The state of a path, which shows whether a file exists at the path. A temporary error, for example during a restart of a file
-/// server, is not reported as a missing file.
+/// server, does not mean that the file does not exist.
 package enum PathStatus {
     case found(stat)
     case absent

@@ -11,7 +11,7 @@ package enum ProcessExit {
     /// The actions are also registered with `atexit`, because an app may call `exit`, or return from its main function.
     private static let isRegistered = atexit { ProcessExit.clean() } == 0
 
-    /// Registers an action that runs at the end of this process. The action that was registered last runs first.
+    /// Registers an action that runs when this process ends. The action that was registered last runs first.
     package static func onExit(_ action: @escaping @Sendable () -> Void) {
         _ = isRegistered
         cleaning.withLock { $0.append(action) }

@@ -6,12 +6,14 @@
 package struct WriterTimeLimit: Sendable {
     /// The maximum time of a wait. 300 simultaneous commands on two cores need less time, even if the machine does other work.
     private static let longest = Duration.seconds(900)
-    /// The time without progress after which a wait ends, even if the process that holds the lock is running.
+    /// The time without progress after which a wait ends, even if the process that holds the lock is working
+    /// (``RunningProcess/isAtWork``).
     private static let longestWithoutMovement = Duration.seconds(60)
     /// The time without progress after which this process searches for the process that holds the lock.
     private static let firstLookupDelay = Duration.seconds(2)
     private static let lookupInterval = Duration.seconds(1)
-    /// The time without progress after which a wait ends if the process that holds the lock is not at work.
+    /// The time without progress after which a wait ends if the process that holds the lock is not working
+    /// (``RunningProcess/isAtWork``).
     private static let longestStillness = Duration.seconds(5)
     /// The time between two checks of the files. Each check costs two system calls.
     private static let fileCheckInterval = Duration.milliseconds(100)

@@ -2,12 +2,12 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// A second name (hard link) for the file of a finished download. The second name exists while the end of the download is
-/// reported to the app.
+/// A second name (hard link) for the file of a finished download. The second name exists while the app receives the event of the
+/// download.
 ///
 /// If the app moves the file, the app moves only the second name. If the app is killed before the ledger has recorded the report,
-/// the end can therefore be reported again with the same file. On a file system without hard links, the app receives the original
-/// file.
+/// the agent can therefore deliver the event again with the file. On a file system without hard links, the app receives the
+/// original file.
 package struct DeliveredFile {
     package let url: URL
     private let name: SpoolCopy?

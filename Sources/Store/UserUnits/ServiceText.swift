@@ -31,7 +31,7 @@ struct ServiceText {
         self.isAdded = isAdded
     }
 
-    /// The first missing path that a condition of the service requires.
+    /// The first path that a condition of the service requires and that does not exist.
     var missingPath: String? { settings.lazy.compactMap(\.neededPath).first { access($0, F_OK) != 0 } }
 
     /// The first line that prevents, or may prevent, the start of the program. `nil` if no line prevents the start.

@@ -10,7 +10,7 @@ package enum StartingFile {
         ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"].compactMap { name in environment[name].map { (name, $0) } }
     }
 
-    /// Writes a file in one step, and creates its missing folders.
+    /// Writes a file in one step. Creates the folders of the file if they do not exist.
     package static func write(_ text: String, to url: URL) throws(StoreError) {
         try makeFolder(url.deletingLastPathComponent())
         do {

@@ -3,9 +3,9 @@ import Glibc
 
 /// The time of a systemd timer, rounded up to a complete second.
 ///
-/// For a time within the next day, only the time of day is written to the timer's file. If the timer has the same time of day on
-/// the next day, the text does not change. In this case the user manager does not have to read all units again. If the clock was
-/// ahead and is corrected, the timer starts the agent after at most a day.
+/// For a time within the next day, only the time of day is written to the timer's file. If the timer is set to this time of day
+/// again on the next day, the text of the file does not change. In this case the user manager does not have to read all units
+/// again. If the clock was ahead and is corrected, the timer starts the agent after at most a day.
 enum TimerSchedule: Equatable {
     case once(Date)
     /// The number of seconds after midnight, UTC.

@@ -25,7 +25,8 @@ package final class FirstError: Sendable {
     }
 }
 
-/// An event that occurs once. If the event has occurred already, a waiting caller returns at once. At most one caller may wait.
+/// An event that occurs once. If the event has already occurred, a call that waits for the event returns immediately. At most one
+/// caller may wait.
 package final class LastEvent: Sendable {
     private enum State {
         case ahead
@@ -58,7 +59,7 @@ package final class LastEvent: Sendable {
 }
 
 extension EventDelivery {
-    /// Returns when every waiting event of the session is delivered.
+    /// Waits until all events of the session that have not been delivered yet are delivered.
     ///
     /// - Throws: The first error of the delivery. After an error, the events are delivered again later.
     func finish(_ configuration: URLSessionConfiguration) async throws {

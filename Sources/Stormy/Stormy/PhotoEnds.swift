@@ -14,7 +14,7 @@ extension StormyStore {
     ///
     /// - Parameters:
     ///   - isInBatch: A closure that returns `true` if a notification reports the result. In this case, the photo is added to the
-    ///     batch in the same transaction, so that the result does not count as reported before the notification is shown.
+    ///     batch in the same transaction, before the result can count as reported.
     /// - Returns: The photo of each result, or `nil` if there is nothing to report.
     func endPhotos(_ ends: [PhotoEnd], isInBatch: (PhotoRecord) -> Bool = { _ in false }) throws -> [PhotoRecord?] {
         try queue.write { database in

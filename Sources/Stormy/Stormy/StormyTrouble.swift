@@ -1,9 +1,9 @@
 import Foundation
 import UserNotifications
 
-/// Notifications about problems that prevent Stormy from working, one for each cause.
+/// Shows notifications about problems that prevent Stormy from working, one notification for each kind of problem.
 package enum StormyTrouble {
-    /// Shows a notification, unless it was already shown with the same text.
+    /// Shows a notification, unless a notification with this text was already shown.
     ///
     /// - Parameters:
     ///   - kind: A part of the notification's identifier.

@@ -3,7 +3,7 @@ import Foundation
 import ProcessSupport
 
 /// A line on the terminal that shows the transferred bytes, the rate and the remaining time. The line is redrawn at each update.
-/// If standard error is not a terminal, only changes of the reason for waiting are printed.
+/// If standard error is not a terminal, only the reason why the transfers wait is printed, each time that this reason changes.
 final class ProgressBar: @unchecked Sendable {  // because it is called by one task at a time
     private var lastWaiting: String?
     private let isOn = isDrawn
@@ -45,8 +45,8 @@ final class ProgressBar: @unchecked Sendable {  // because it is called by one t
         try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K\(line)".utf8))
     }
 
-    /// Returns a line that leaves the last column free, because a wrapped line cannot be redrawn. If the space is short, the bar
-    /// is removed first, and then the end of the text.
+    /// Returns a line that leaves the last column free, because a wrapped line cannot be redrawn. If the line is too long, the
+    /// bar is left out first, and then the end of the text.
     private static func line(done: Int64, of total: Int64, _ rest: [String], columns: Int) -> String {
         var words = ([total > 0 ? "\(Output.bytes(done)) of \(Output.bytes(total))" : Output.bytes(done)] + rest)
             .joined(separator: "  ")

@@ -8,7 +8,7 @@ struct SecretFile {
         case missing
         case notAFile
         case unreadable(reason: String)
-        /// Other users can read the file. The configuration file is refused for the same reason.
+        /// Other users can read the file. Stormy also refuses a configuration file that other users can read.
         case readableByOthers
         /// The file belongs to another user, who can always make the file readable.
         case ofAnotherUser
@@ -33,7 +33,7 @@ struct SecretFile {
         }
     }
 
-    /// Returns the secret without the end of the line.
+    /// Returns the secret without the line break at the end.
     func read() throws(Trouble) -> String {
         // The checks and the read use the same descriptor, because another process may replace the file between the checks and
         // the read. With `O_NONBLOCK`, the call does not wait if the path is a named pipe.

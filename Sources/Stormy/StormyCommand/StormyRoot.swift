@@ -63,7 +63,7 @@ package struct StormyRoot: AsyncParsableCommand {
         await CommandRunner.run(
             StormyRoot.self, arguments,
             before: { command in
-                // Only commands of the background library need the settings here. Stormy's own commands read the settings
+                // The settings are read now only for commands of the background library. Stormy's own commands read the settings
                 // themselves.
                 guard let command = command as? any BackgroundCommand, command.effect.needsSettings else { return }
                 try StormyTool.configure()

@@ -59,8 +59,8 @@ struct WarningLines {
         return DoctorFinding("warnings", hasTrouble ? .warning : .ok, "\(place.name): \(text).")
     }
 
-    /// A text about the consequences if the configuration contains no contact, with the line to add. `nil` if no service requires
-    /// a contact.
+    /// A text about the services that cannot be requested because the configuration contains no contact, with the line to add.
+    /// `nil` if there are no such services.
     var missingContact: String? {
         let refused = answers.filter { $0.outcome == .refused(.noContact) }
         return refused.isEmpty ? nil : "\(place.name): " + refused.map(fact).joined(separator: "; ") + "."

@@ -14,7 +14,8 @@ package struct StoreContent: Equatable, Sendable {
 }
 
 extension StormyStore {
-    /// Returns a stream with the content of the store now, and again after each commit of any process that changed the content.
+    /// Returns a stream that yields the content of the store now, and again after each commit that changed the content, in any
+    /// process.
     ///
     /// The stream ends with an error if the store cannot be read. Each commit causes four small queries.
     package func contents() -> AsyncThrowingStream<StoreContent, any Error> {

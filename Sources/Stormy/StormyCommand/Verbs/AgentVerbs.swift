@@ -76,7 +76,7 @@ struct QuitVerb: AsyncParsableCommand, CommandWithEffect {
         let store = try StormyStore.open()
         let wasOn = try NoonSchedule(store: store).isEnabled
         // The check is turned off first, because a running check would schedule the next check. If the store cannot be written,
-        // the other work still ends.
+        // the other background work is still ended.
         let noted = Result { try NoonSchedule.setEnabled(false, in: store) }
         var isOff = false
         do {
@@ -89,7 +89,7 @@ struct QuitVerb: AsyncParsableCommand, CommandWithEffect {
                 }
             }
         } catch {
-            // The work was not ended, so the check is turned on again.
+            // The command could not end the background work, so the daily check is turned on again.
             if wasOn, !isOff {
                 do {
                     try NoonSchedule.setEnabled(true, in: store)

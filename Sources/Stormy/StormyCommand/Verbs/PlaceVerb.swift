@@ -24,7 +24,7 @@ struct PlaceVerb: AsyncParsableCommand {
                 "The weather service to use first, instead of the configured service.", valueName: "service"))
         var provider: WeatherProvider?
         @Argument(help: "A name for the place.") var name: String
-        // The coordinates may begin with a minus sign, so all words after the name are passed unparsed.
+        // The coordinates may begin with a minus sign, so the parser passes all words after the name unchanged.
         @Argument(
             parsing: .captureForPassthrough,
             help: ArgumentHelp(
@@ -119,7 +119,7 @@ struct PlaceVerb: AsyncParsableCommand {
 
         @Flag(name: .customLong("no-sync"), help: "Do not fetch a forecast now.") var isNotFetched = false
         @Argument(help: "The name of the place.", completion: .places) var name: String
-        // The coordinates may begin with a minus sign, so all words after the name are passed unparsed.
+        // The coordinates may begin with a minus sign, so the parser passes all words after the name unchanged.
         @Argument(
             parsing: .captureForPassthrough,
             help: ArgumentHelp(
