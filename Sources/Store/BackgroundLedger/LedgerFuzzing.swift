@@ -53,7 +53,7 @@ package enum LedgerFuzzing {
         }
     }
 
-    /// Runs the queries that an agent and its app make in a pass.
+    /// Runs the queries that an agent and an app make in one pass.
     private static func runQueries(_ transaction: LedgerTransaction) {
         let now = Date(timeIntervalSince1970: 1_750_000_000)
         _ = try? transaction.liveLaunches()

@@ -4,7 +4,8 @@ import Foundation
 package struct ProcessCapabilities: Sendable, Equatable {
     /// A capability of Linux. The raw value is the capability's number in linux/capability.h.
     package enum Capability: Int, Sendable {
-        /// The right to set a timer that wakes the machine from sleep. A user manager has this capability since systemd 254.
+        /// The right to set a timer that wakes the machine from sleep. User managers of systemd 254 and later have this
+        /// capability.
         case wakeAlarm = 35
     }
 

@@ -2,9 +2,9 @@ import BackgroundRuntime
 
 /// Calls a function for each element, with a limited number of calls at the same time. If a call is slow, the next call starts
 /// while the slow call continues, so that the other elements do not wait. If the awaiting task is cancelled, all remaining calls
-/// begin at once, so that each call can observe the cancellation.
+/// begin immediately, so that each call can observe the cancellation.
 struct Lanes: Sendable {
-    /// The number of calls that begin at once.
+    /// The number of calls that begin immediately.
     var count = 16
     /// The time after which a call counts as slow.
     var patience: Duration = .seconds(1)

@@ -3,7 +3,8 @@ import Synchronization
 
 /// The store that all parts of one command use, so that the file is opened once.
 package final class SharedStore: Sendable {
-    /// The store of the running command. `nil` outside of a command. Outside of a command, each part opens the store.
+    /// The store of the running command, or `nil` if no command is running. In the latter case, each part of Stormy opens the
+    /// store itself.
     @TaskLocal package static var ofCommand: SharedStore?
 
     private struct Opened {
@@ -32,7 +33,7 @@ package final class SharedStore: Sendable {
         return try opened.withLock { opened in
             if let known = opened, FileNumber(path) == known.file { return known.store }
             let store = try StormyStore(folder: folder)
-            // An exclusive connection is not shared. An exclusive connection blocks other connections, so the connection is
+            // An exclusive connection is not shared. The connection prevents other processes from opening the store, so it is
             // closed as soon as possible.
             opened = store.isExclusive ? nil : FileNumber(path).map { Opened(store: store, file: $0) }
             return store

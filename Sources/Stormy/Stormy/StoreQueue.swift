@@ -1,8 +1,8 @@
 import Foundation
 import GRDB
 
-/// The connection of a store. An SQLite error is interpreted at the call that fails. After the call, the reason for a failed read
-/// is not available any more. If the error were interpreted later, a temporary error of the disk would be reported as a damaged
+/// The connection of a store. An SQLite error is interpreted immediately after the failed call, because the reason for a failed
+/// read is not available later. If the error were interpreted later, a temporary error of the disk would be reported as a damaged
 /// store.
 struct StoreQueue: Sendable {
     let database: DatabaseQueue

@@ -42,8 +42,8 @@ package struct StormyApp: App {
         await orAgain { try await body(StormyStore.open()) }
     }
 
-    /// Retries the launch if a result cannot be stored, and notifies the user. A launch that completes without storing its result
-    /// would lose the result.
+    /// Retries the launch if a result cannot be stored, and notifies the user. If the launch were completed without this result,
+    /// the result would be lost.
     private static func orAgain(_ body: () async throws -> Void) async {
         do {
             try await body()

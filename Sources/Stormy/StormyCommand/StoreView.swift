@@ -2,7 +2,7 @@ import BackgroundCommands
 import Stormy
 
 extension StormyStore {
-    /// Calls `show`, and calls it again after each change of this store and of the agent's database (ledger), until the process
+    /// Calls `show`, and calls it again after each change of this store and of the agent's database (ledger), until this process
     /// ends.
     func showAgainOnChanges(_ show: () throws -> Void) async throws {
         let (changes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))

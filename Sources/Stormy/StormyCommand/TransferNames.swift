@@ -15,7 +15,7 @@ struct TransferNames {
         }
     }
 
-    /// Returns the name of a transfer. Returns `nil` if the file or the address is the best name.
+    /// Returns the name of a transfer. Returns `nil` if the name of the file or the address describes the transfer best.
     func name(of report: TransferReport) -> String? {
         if report.session == WeatherSession.identifier {
             let host = report.url.value.flatMap(URLComponents.init(string:))?.host

@@ -1,7 +1,7 @@
 /// Finds the known name that is most similar to a mistyped name.
 package enum NearestName {
-    /// Returns the known name with the smallest distance. If several names have this distance, the first name is returned. `nil`
-    /// if `known` is empty.
+    /// Returns the known name that is most similar to `name` (the smallest distance). If several names are equally similar,
+    /// returns the first name. `nil` if `known` is empty.
     package static func find(_ name: String, among known: [String]) -> (name: String, isLikely: Bool)? {
         var best: (name: String, distance: Int)?
         for candidate in known {
@@ -11,7 +11,7 @@ package enum NearestName {
         return best.map { ($0.name, $0.distance <= max(2, $0.name.count / 3)) }
     }
 
-    /// Counts insertions, deletions, replacements and exchanges of adjacent characters (optimal string alignment).
+    /// Returns the number of insertions, deletions, replacements and exchanges of adjacent characters (optimal string alignment).
     static func distance(_ left: String, _ right: String) -> Int {
         let left = Array(left.prefix(100)), right = Array(right.prefix(100))
         var beforeLast: [Int] = []

@@ -29,7 +29,7 @@ struct ConfigVerb: AsyncParsableCommand {
     func run() async throws {
         guard check else { return Output.line(Configuration.template.replacing("#: ", with: "# ")) }
         let file = AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
-        // The secrets of each destination are also checked.
+        // This call also checks the password, token or key of each destination.
         let configuration = try Configuration.load(path: file)
         let destinations = Destinations(configuration)
         for name in configuration.upload.destinations.keys.sorted() { _ = try destinations.named(name) }
@@ -39,7 +39,7 @@ struct ConfigVerb: AsyncParsableCommand {
         try Self.showMissingContact(configuration)
     }
 
-    /// Shows once how to choose whether photos keep their location, if no line of the configuration contains this choice.
+    /// If the configuration does not state whether photos keep their location, shows once how to add this setting.
     private static func showMissingLocation(_ configuration: Configuration) {
         let names = configuration.upload.destinationsWithoutLocation
         guard let first = names.first else { return }
