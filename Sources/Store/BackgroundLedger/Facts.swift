@@ -139,7 +139,7 @@ package struct ObservedConditions: Codable, Sendable, Equatable {
     package var powerSince: Date
     /// The time at which power saving was last turned on or off.
     package var savingSince: Date?
-    /// The time of the first observation. The first observation does not count as a change.
+    /// The time of the first observation. The first observation is not recorded as a change.
     package var firstLookAt: Date?
     /// The time at which the machine last woke from sleep.
     package var resumedAt: Date?
@@ -278,8 +278,8 @@ private final class DecodedFacts: Sendable {
 }
 
 extension LedgerTransaction {
-    /// Returns a fact. If the value cannot be decoded, the fact counts as absent, because the process that recorded the fact will
-    /// record it again.
+    /// Returns a fact. If the value cannot be decoded, returns `nil`, because the process that recorded the fact will record it
+    /// again.
     package func fact<Value>(_ name: FactName<Value>) throws -> Value? {
         guard
             let text = try String.fetchOne(

@@ -33,7 +33,7 @@ package final class Ledger: Sendable {
         /// The app copies the write-ahead log only if a running agent would already have copied a log of this length. In this
         /// case no agent is running, or the agent is stopped.
         case app
-        /// The agent copies the log after a commit as soon as a copy is useful, so that other writers do not wait for the copy.
+        /// The agent copies the write-ahead log soon after a commit, so that other processes do not have to copy the log.
         case agent
 
         /// The length at which the process copies the write-ahead log into the database file, in pages of 4 KiB.

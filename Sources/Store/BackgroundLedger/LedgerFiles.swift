@@ -57,8 +57,8 @@ final class LedgerFiles: Sendable {
 
     func releaseHold() { if folder >= 0 { clinux_unlock_bytes(folder, number, 1) } }
 
-    /// The offset of the lock, which identifies the log and the index. Another pair of files has another offset. The offset is
-    /// never 0, and is below the largest offset that a lock can have.
+    /// The offset of the lock, which identifies the write-ahead log and the index. If these files are replaced, the new files
+    /// have another offset. The offset is never 0, and is below the largest offset that a lock can have.
     private var number: Int64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for inode in inodes.dropFirst() { hash = (hash ^ (inode ?? 0)) &* 0x9e37_79b9_7f4a_7c15 }

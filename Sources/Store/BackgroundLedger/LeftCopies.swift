@@ -30,7 +30,7 @@ extension AppDirectories {
     package func putAside(_ name: String) -> Bool {
         let path = spooled(name).path
         mkdir(leftCopies.path, 0o700)
-        // The time of the file is set to now, because the copy is kept for a fixed time from now on.
+        // The modification time of the copy is set to now, because the copy is kept for a fixed time that begins now.
         utimensat(AT_FDCWD, path, nil, AT_SYMLINK_NOFOLLOW)
         let place = leftCopies.appendingPathComponent(name)
         if rename(path, place.path) == 0 { return true }

@@ -91,7 +91,7 @@ extension RequestRecord {
 }
 
 extension LedgerTransaction {
-    /// Adds a request, or replaces the request of the same identifier.
+    /// Adds a request, or replaces the request that has the same identifier.
     ///
     /// - Parameter launch: the number of the launch in which a handler submits the request, or `nil` if a process that a user
     ///   started submits the request.

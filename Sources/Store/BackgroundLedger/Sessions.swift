@@ -265,7 +265,7 @@ extension LedgerTransaction {
             sql: "DELETE FROM attachment WHERE transfer = (SELECT transfer FROM sessionEvent WHERE id = ?)", arguments: [id])
     }
 
-    /// Deletes the events of a transfer that starts again, because the end of the transfer will be delivered again.
+    /// Deletes the events of a transfer that starts again. When the transfer ends again, a new event is added.
     package func forgetEvents(of transfer: Int64) throws {
         try database.run(sql: "DELETE FROM sessionEvent WHERE transfer = ?", arguments: [transfer])
     }

@@ -104,7 +104,7 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     /// `true` if the agent launches the app when the transfer ends. Otherwise the app receives the result the next time that a
     /// process of the app runs.
     package var launchesApp: Bool
-    /// `true` if the file is complete and verified, and only has to be renamed to the destination.
+    /// `true` if the file is complete and verified, and only its renaming to the destination is left.
     package internal(set) var isFinishing: Bool
     /// The greatest number of bytes that were on the disk. Only a greater number counts as progress.
     package var furthest: Int64
@@ -236,7 +236,7 @@ extension LedgerTransaction {
     package func record(_ transfer: TransferRecord) throws { try update(transfer) }
 
     /// Writes an awaited transfer that a task of the app adopts, with the values that the app set. If the transfer has already
-    /// ended, an event that reports the end is added.
+    /// ended, adds the event that reports this to the app.
     package func adopt(_ transfer: TransferRecord, now: Date) throws {
         try update(transfer)
         if transfer.state.isTerminal { try addEvent(for: transfer, now: now) }

@@ -101,7 +101,7 @@ package struct AppDirectories: Sendable, Equatable {
         for folder in [state, launches, spool] { try Self.createPrivateFolder(folder) }
     }
 
-    /// Creates a folder and its missing parents. The folder itself gets mode 0700.
+    /// Creates a folder, and the parent folders that do not exist. The folder itself gets mode 0700.
     package static func createPrivateFolder(_ url: URL) throws(StoreError) {
         try make(url.path, for: url)
         // The mode is set again, because an existing folder may have a less strict mode.

@@ -71,8 +71,8 @@ package struct ChildProcess: Sendable {
     /// this wait would never end.
     ///
     /// - Parameters:
-    ///   - seconds: the time limit. The time in which the machine sleeps is not counted. After this time the child is killed, but
-    ///     processes that the child started are not killed.
+    ///   - seconds: the time limit. The time in which the machine sleeps does not shorten this limit. After this time the child
+    ///     is killed, but processes that the child started are not killed.
     ///   - outputLimit: the maximum number of output bytes that are kept. The call also waits until the output is closed. If a
     ///     process that the child started keeps the output open, the call waits for this process, up to the time limit.
     package func run(within seconds: Double, outputLimit: Int) throws(Failure) -> End {

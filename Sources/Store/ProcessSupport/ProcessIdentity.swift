@@ -48,8 +48,8 @@ package struct ProcessIdentity: Sendable, Hashable {
 
         private init(_ text: String) {
             self = .unknown
-            // The name of the program in the second field may contain spaces and brackets, so the fields are counted after the
-            // last bracket.
+            // The name of the program in the second field may contain spaces and brackets, so the number of a field is determined
+            // after the last bracket.
             guard let bracket = text.lastIndex(of: ")") else { return }
             let fields = text[text.index(after: bracket)...].split(separator: " ")
             guard fields.count > 19, let ticks = Int64(fields[19]) else { return }

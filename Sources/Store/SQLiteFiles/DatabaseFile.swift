@@ -7,8 +7,8 @@ import ProcessSupport
 /// A SQLite file with a write-ahead log that several processes share. This type inspects and opens the file. Other types (a
 /// ledger or a store) define the tables of the file.
 ///
-/// When the last process closes the file, the empty log and the index of the log are kept. So the database can be opened later,
-/// even if no new file can be created on the disk.
+/// When the last process closes the file, the empty write-ahead log and the index of the log are kept. So the database can be
+/// opened later, even if no new file can be created on the disk.
 package struct DatabaseFile: Sendable {
     package enum State: Sendable {
         case missing
@@ -40,8 +40,8 @@ package struct DatabaseFile: Sendable {
 
     // MARK: Making
 
-    /// If the path does not exist, creates an empty file that only this user can read. SQLite creates the log and the index of
-    /// the log with the same permissions.
+    /// If the path does not exist, creates an empty file that only this user can read. SQLite gives the write-ahead log and the
+    /// index of the log the permissions of the file.
     ///
     /// This method does not open an existing file, because closing the file would release the locks of other connections of this
     /// process. An existing file is never replaced, even if it cannot be inspected.
@@ -105,8 +105,8 @@ package struct DatabaseFile: Sendable {
     private func inspect() throws -> (state: State, closed: DatabaseQueue?) {
         var information = stat()
         guard stat(path, &information) == 0 else {
-            // The file counts as missing only if the path does not exist. If the file cannot be inspected now, it may still
-            // exist.
+            // If `stat` fails, the state is `missing` only if the path does not exist. A file that cannot be inspected now may
+            // still exist.
             guard FileFault(errno).isAbsence else {
                 throw DatabaseError(resultCode: .SQLITE_CANTOPEN, message: String(cString: strerror(errno)))
             }
@@ -167,8 +167,8 @@ package struct DatabaseFile: Sendable {
             try openToRead().backup(to: copy)
             return copy
         } catch let error as DatabaseError where [.SQLITE_CANTOPEN, .SQLITE_READONLY].contains(error.resultCode) {
-            // SQLite cannot open the file, because the index of the log is missing and cannot be created. If the log is empty,
-            // the database file contains all rows and is read directly.
+            // SQLite cannot open the file, because the index of the write-ahead log does not exist and cannot be created. If the
+            // log is empty, the database file contains all rows and is read directly.
             let log = PathStatus.at(path + "-wal")
             guard log.isAbsent || log.information?.st_size == 0,
                 let content = FileManager.default.contents(atPath: path), content.count >= Self.headerSize
@@ -258,9 +258,9 @@ package struct DatabaseFile: Sendable {
         return queue
     }
 
-    /// Opens the file in exclusive mode, without the index of the log, because the index needs disk space. No other connection
-    /// can open the file until this connection is closed. Use this method only in processes that run for a short time, for
-    /// example commands.
+    /// Opens the file in exclusive mode, without the index of the write-ahead log, because the index needs disk space. No other
+    /// connection can open the file until this connection is closed. Use this method only in processes that run for a short time,
+    /// for example commands.
     ///
     /// - Returns: the connection, or `nil` if the file does not contain all tables of this version.
     /// - Throws: an error if another connection has the file open, or if the file cannot be opened.

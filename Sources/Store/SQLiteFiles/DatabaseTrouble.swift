@@ -32,14 +32,14 @@ package enum DatabaseTrouble: Sendable {
         self =
             switch error.resultCode {
             case .SQLITE_NOTADB, .SQLITE_CORRUPT: .damaged
-            // If the disk has no free inodes, SQLite could not create the log or the index of the log.
+            // If the disk has no free inodes, SQLite could not create the write-ahead log or the index of the log.
             case .SQLITE_CANTOPEN where DiskSpace.hasNoFreeInodes(at: path): .noRoom
             // If the error number is unknown, the error may be temporary.
             case .SQLITE_CANTOPEN: fault().map(Self.init(openingFailedWith:)) ?? .passing(reason: reason)
             case .SQLITE_READONLY, .SQLITE_PERM: .notWritable
             case .SQLITE_BUSY, .SQLITE_LOCKED: .busy
             case .SQLITE_FULL: .noRoom
-            // The index of the log could not be extended to the required size.
+            // The index of the write-ahead log could not be extended to the required size.
             case .SQLITE_IOERR
             where [.SQLITE_IOERR_SHMSIZE, .SQLITE_IOERR_SHMOPEN].contains(error.extendedResultCode): .noRoom
             case .SQLITE_IOERR, .SQLITE_NOMEM: .passing(reason: reason)

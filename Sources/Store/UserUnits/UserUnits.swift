@@ -96,10 +96,10 @@ package struct UserUnits: Sendable {
         (try? FileManager.default.destinationOfSymbolicLink(atPath: url(kind).path)) == "/dev/null"
     }
 
-    /// Returns the text of the unit's file, or `nil` if the file is missing or cannot be read.
+    /// Returns the text of the unit's file, or `nil` if the file does not exist or cannot be read.
     package func text(_ kind: Kind) -> String? { try? String(contentsOf: url(kind), encoding: .utf8) }
 
-    /// The first missing path that the service's file requires, or `nil` if no required path is missing.
+    /// The first path that the service's file requires and that does not exist, or `nil` if all required paths exist.
     package var missingProgram: String? { text(.service).flatMap { ServiceText($0, isAdded: false).missingPath } }
 
     /// The next time of the timer, as the user manager reports it. The value is `nil` if the timer has no next time, or if the
@@ -135,7 +135,7 @@ package struct UserUnits: Sendable {
         return wasThere ? url(.service).path : nil
     }
 
-    /// Writes a unit and the link that enables the unit. `systemctl enable` would create the same link, but needs a message bus.
+    /// Writes a unit and the link that enables the unit. `systemctl enable` would also create this link, but needs a message bus.
     private func write(_ text: String, _ kind: Kind) throws(StoreError) {
         try StartingFile.write(text, to: url(kind))
         let link = link(kind)

@@ -4,8 +4,8 @@ import Foundation
 import Synchronization
 
 /// Uploads that wait for external power and an unmetered network. The uploads are queued as suspended, and a processing task
-/// resumes the uploads. The app Zashi syncs in the same way. The request of this task requires external power and a network. The
-/// task itself checks whether the network is metered.
+/// resumes the uploads. The app Zashi also syncs with such a task. The request of the processing task requires external power and
+/// a network. The task itself checks whether the network is metered.
 package struct HeldUploads: Sendable {
     package static let identifier = "StormyUploads"
 

@@ -80,7 +80,7 @@ package struct NoonSchedule: Sendable {
     /// Schedules the check again if the check is on and the ledger has no request. For example, the ledger was moved to another
     /// folder or restored from a backup.
     ///
-    /// - Returns: `true` if the request was missing.
+    /// - Returns: `true` if the ledger did not contain the request.
     package func restoreIfLost() throws -> Bool {
         guard try isEnabled, try pending == nil else { return false }
         try submitNext()

@@ -220,7 +220,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
 
     private func showAgain(_ request: UNNotificationRequest, after seconds: Double) async {
         guard let content = request.content.mutableCopy() as? UNMutableNotificationContent else { return }
-        // If the picture is missing, the notification is shown without the picture.
+        // If the file of the picture does not exist any more, the notification is shown without the picture.
         content.attachments = content.attachments.filter { FileManager.default.fileExists(atPath: $0.url.path) }
         // A notification that is snoozed again keeps its identifier.
         let suffix = request.identifier.hasSuffix(StormNotifier.snoozed) ? "" : StormNotifier.snoozed

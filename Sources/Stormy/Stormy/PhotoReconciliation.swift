@@ -136,7 +136,7 @@ package struct PhotoReconciliation {
 
     private enum End {
         case queued
-        /// The destination is not configured as before, or its password is missing.
+        /// The destination is not configured any more, or its password cannot be read.
         case waitsForDestination(String)
         /// The photo is not queued in this run. The next run tries again.
         case waits
@@ -147,7 +147,7 @@ package struct PhotoReconciliation {
         case replaced
     }
 
-    /// The number of seconds after which a file that cannot be read counts as lost.
+    /// The number of seconds after which a photo is reported as lost if its file cannot be read.
     private static let patience = 30.0 * 86_400
 
     /// The state of the file at the path of a photo.
@@ -166,8 +166,8 @@ package struct PhotoReconciliation {
             } else if !FileFault(errno).isAbsence {
                 self = .away
             } else {
-                // If a drive is not mounted, its mount point is missing or empty. An empty mount point has not changed since the
-                // user added the photo.
+                // If a drive is not mounted, its mount point does not exist or is empty. An empty mount point has not changed
+                // since the user added the photo.
                 let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
                 let others = try? FileManager.default.contentsOfDirectory(atPath: folder)
                 let isUntouched =

@@ -30,8 +30,8 @@ package struct PhotoFile: Sendable, Equatable {
     package init(path: String, isKnownPhotoOnly: Bool) { (self.path, self.isKnownPhotoOnly) = (path, isKnownPhotoOnly) }
 }
 
-/// Uploads of photos. Each photo is copied when it is queued, and the agent sends the copy. After that, this process can end, and
-/// the user can change the original.
+/// Uploads of photos. Each photo is copied when the upload is queued, and the agent sends the copy. After a photo was queued,
+/// this process can end, and the user can change the original.
 package struct PhotoUploads: Sendable {
     package static let sessionIdentifier = "StormyPhotos"
     /// The category of the notifications about completed and failed uploads.

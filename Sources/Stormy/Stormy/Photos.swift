@@ -103,12 +103,13 @@ extension StormyStore {
         var isKnown: Bool { photo == before }
     }
 
-    /// Returns the record of a photo that is about to be queued or held back. The result is a record of the same file with the
-    /// state `held`, the photo request that the photo fulfils, or a new record. The request is the request of the photo's storm,
-    /// or the oldest request. All changes are in one transaction, so that two uploads never fulfil the same request.
+    /// Returns the record of a photo that is about to be queued or held back. The result is an earlier record of the file with
+    /// the state `held`, the photo request that the photo fulfils, or a new record. The photo request is the request of the
+    /// photo's storm, or the oldest request. All changes are in one transaction, so that two uploads never fulfil the same
+    /// request.
     ///
-    /// If the user adds the same photo for the same storm again, the record is used again. An action of a notification is
-    /// delivered again if the app was killed.
+    /// If a photo is added again for its storm, the existing record is used. For example, the user's response to a notification
+    /// is delivered again if the app was killed.
     func beginPhoto(_ photo: NewPhoto, as state: PhotoRecord.State = .queued, message: String? = nil) throws -> BegunPhoto {
         try queue.write { try Self.begin(photo, as: state, message: message, in: $0) }
     }
@@ -190,7 +191,8 @@ extension StormyStore {
             database.cachedStatement(
                 sql: "SELECT * FROM photo WHERE state = 'awaitingPhoto' AND (storm = ?1 OR ?1 IS NULL) ORDER BY id LIMIT 1"),
             arguments: [storm])
-        // The user may have cancelled a record of the same photo that had the state `held`. Such a record is used again.
+        // The photo may have an earlier record that had the state `held` and that the user cancelled. Such a record is used
+        // again.
         let abandoned = try PhotoRecord.fetchOne(
             database.cachedStatement(
                 sql: """

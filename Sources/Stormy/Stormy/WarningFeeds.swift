@@ -39,8 +39,8 @@ struct WarningFeed: StoreRecord {
     /// The number of seconds after which the complete feed is requested again. A server or a cache may send status 304 by
     /// mistake, and a later version of Stormy may have other regions.
     private static let longestTrust: Double = 3 * 86_400
-    /// The number of seconds for which a feed's validators are not used. The period begins when the list changed although the
-    /// validators did not change.
+    /// The number of seconds for which a feed's validators are not used. The period begins when the list of warnings changed
+    /// although the validators did not change.
     private static let distrust: Double = 30 * 86_400
 
     /// Returns the validator that makes the next request conditional. Returns `nil` if the complete feed is needed, because a

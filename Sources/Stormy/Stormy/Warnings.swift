@@ -85,8 +85,8 @@ struct StoredWarnings {
 }
 
 extension StormyStore {
-    /// The number of seconds for which messages are kept after the end of their event. A late cancellation can then still be
-    /// matched with the event.
+    /// The number of seconds for which messages are kept after the announced event has ended. A late cancellation can then still
+    /// be matched with the event.
     private static let retention: Double = 3 * 86_400
     /// The number of seconds for which a stored forecast is used to judge a new warning.
     private static let usefulAge: Double = 12 * 3600

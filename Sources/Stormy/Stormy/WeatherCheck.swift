@@ -12,8 +12,8 @@ package struct WeatherUnavailable: Error, CustomStringConvertible {
 /// A manual check of one place. The check runs in this process, and the result is shown to a waiting user. ``AsyncOpen`` and
 /// ``AutoOpen`` run this check for each place.
 package struct WeatherCheck: Sendable {
-    /// The number of seconds without a byte after which a service counts as unavailable. The limit is short because the user
-    /// waits.
+    /// The number of seconds without a byte after which Stormy assumes that a service is not available. The limit is short
+    /// because the user waits.
     private static let patience: Double = 15
     /// The maximum number of seconds for a complete response, because a user or a script waits for the response.
     private static let longestAnswer: Double = 60

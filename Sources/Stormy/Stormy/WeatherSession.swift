@@ -177,7 +177,8 @@ package struct StormQuery {
         if isFirst { try store.storeCheckTrouble(waits, of: place, now: now) } else { _ = try unknown(waits, at: place) }
     }
 
-    /// The number of seconds after which a service counts as not responding. The value is most of the time limit of a check.
+    /// The number of seconds after which Stormy assumes that a service does not respond. This value is shorter than the time
+    /// limit of a check.
     private static let longWait: Double = 20
 
     /// Judges a response and stores it.

@@ -1,6 +1,6 @@
 import StormyWeather
 
-/// The content of `config.toml`. Every value has a default value, so a missing file is a valid configuration.
+/// The content of `config.toml`. Every value has a default value, so a configuration is also valid if the file does not exist.
 package struct Configuration: Sendable, Equatable {
     /// `[weather]`
     package var weather = Weather()

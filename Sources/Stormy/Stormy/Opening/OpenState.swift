@@ -65,7 +65,7 @@ package struct AutoOpen: AsyncSequence, Sendable {
 
     private let opening: WeatherOpening
 
-    /// Creates the sequence. The parameters are the same as in ``AsyncOpen``'s initializer.
+    /// Creates the sequence. The parameters are equal to the parameters of ``AsyncOpen``'s initializer.
     package init(
         _ store: StormyStore, places names: [String]? = nil, _ behavior: OpenBehavior = .always, timeout: Duration? = nil,
         settings: StormySettings = .current
@@ -76,7 +76,7 @@ package struct AutoOpen: AsyncSequence, Sendable {
 }
 
 extension AsyncSequence where Element == OpenState, Failure == Never {
-    /// Waits for the end of an opening, and returns the weather.
+    /// Waits until an opening has ended, and returns the weather.
     ///
     /// - Throws: the error of ``OpenState/error(_:)``.
     package func opened() async throws -> OpenedWeather {
