@@ -129,7 +129,7 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
         schedule?.consume(now: now, zone: zone)
     }
 
-    /// The state of the notification as a state machine.
+    /// The notification as a state machine, which receives events.
     package var life: NoticeLife {
         NoticeLife(
             phase: state, serverID: serverID, trouble: trouble, deliveredAt: deliveredAt, endedAt: endedAt, summary: summary,

@@ -8,7 +8,7 @@ extension LedgerTransaction {
     ///
     /// - transfers that no task has adopted and no process awaits, after the grace time
     /// - transfers whose events the app has received
-    /// - cancelled uploads that still have a copy of their file
+    /// - cancelled transfers that still have a copy of the request's body
     /// - transfers whose partial files or copies have reached their retention time
     package func collectableTransfers(now: Date, limit: Int = 256) throws -> [TransferRecord] {
         let seconds = now.timeIntervalSince1970

@@ -63,7 +63,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// `true` if the disk may be full. SQLite reports equal errors for a full disk, an exceeded quota and a damaged disk.
+    /// `true` if the disk may be full. SQLite does not distinguish an exceeded quota from a damaged disk.
     package var mayMeanFullDisk: Bool {
         switch self {
         case .diskFull, .troubled: true

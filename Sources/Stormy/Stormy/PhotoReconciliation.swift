@@ -136,7 +136,7 @@ package struct PhotoReconciliation {
 
     private enum End {
         case queued
-        /// The destination is not configured any more, or its password cannot be read.
+        /// The destination is not configured as before, or its password cannot be read.
         case waitsForDestination(String)
         /// The photo is not queued in this run. The next run tries again.
         case waits

@@ -234,8 +234,8 @@ extension StormyStore {
                 """, arguments: [storm])
     }
 
-    /// Removes the record of a photo that could not be queued. If the user added the photo before, the record is kept, because
-    /// the record belongs to another command.
+    /// Undoes the changes of ``beginPhoto(_:as:message:)`` for a photo that could not be queued. If the photo was recorded before
+    /// that call, the record is kept, because the record belongs to another command.
     func revert(_ begun: BegunPhoto) throws {
         if begun.isKnown { return }
         try queue.write { database in

@@ -3,7 +3,7 @@ import Synchronization
 
 /// The store that all parts of one command use, so that the file is opened once.
 package final class SharedStore: Sendable {
-    /// The store of the running command, or `nil` if no command is running. In the latter case, each part of Stormy opens the
+    /// The store of the running command, or `nil` if no command is running. If the value is `nil`, each part of Stormy opens the
     /// store itself.
     @TaskLocal package static var ofCommand: SharedStore?
 
