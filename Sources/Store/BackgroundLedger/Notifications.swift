@@ -49,7 +49,7 @@ extension LedgerTransaction {
         }
     }
 
-    /// Returns whether a notification needs an agent, because it is waiting, is on the screen, or is being removed from the
+    /// Returns whether an agent is needed, because a notification is waiting, is on the screen, or is being removed from the
     /// screen. Notifications in a summary are not checked, because the summary itself is checked.
     func hasLiveNotifications() throws -> Bool {
         try Bool.fetchOne(
@@ -207,8 +207,8 @@ extension LedgerTransaction {
     /// - Returns: `false` if the notification does not exist, or already has equal content.
     package func changeNotification(_ identifier: String, _ content: NotificationContent) throws -> Bool {
         guard var record = try notification(identifier), record.life.isChangeable, record.content != content else { return false }
-        // In the state `over`, the notification was removed from the screen because it had expired. The new content is shown like
-        // a new notification.
+        // In the state `over`, the notification was removed from the screen because the notification had expired. The new content
+        // is shown like a new notification.
         record.handle(record.state == .over ? .added : .changed)
         record.content = content
         record.revision += 1

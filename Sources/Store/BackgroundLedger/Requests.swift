@@ -56,7 +56,7 @@ extension LedgerTransaction {
         return best
     }
 
-    /// Returns the classes that contain a request. Usually only one or two classes contain requests, so this step avoids lookups
+    /// Returns the classes that contain a request. Usually only one or two classes contain requests, so this query avoids lookups
     /// in empty classes.
     private func inhabited(_ classes: [RequestNeeds]) throws -> [RequestNeeds] {
         let known = try memo.rows("classes of requests", database) {

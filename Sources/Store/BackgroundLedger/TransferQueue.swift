@@ -39,7 +39,7 @@ extension LedgerTransaction {
     /// each host has fewer running attempts than the maximum. Cost: some index lookups, independent of the number of rows.
     ///
     /// - Parameter last: the last host of the previous read. The queue may begin with more busy hosts than one read checks. In
-    ///   this case the next read continues after this host, so that every host is checked at some time.
+    ///   this case the next read begins after this host, so that every host is checked at some time.
     package func nextTransfers(met: TransferNeeds, room: TransferRoom, behind last: String = "") throws -> [Candidate] {
         guard room.left > 0 else { return [] }
         var mayMiss = false

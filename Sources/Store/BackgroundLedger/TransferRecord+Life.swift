@@ -102,8 +102,8 @@ extension TransferRecord {
         return TransferRequest.isIdempotent(method)
     }
 
-    /// `true` if a running transfer can be stopped without harm, because it can be repeated and the server can report which bytes
-    /// it has received. `false` for an upload by a form.
+    /// `true` if a running transfer can be stopped without harm, because the transfer can be repeated and the server can report
+    /// which bytes it has received. `false` for an upload by a form.
     package var mayBeInterrupted: Bool { mayBeRepeated && (upload?.method.mayBeCut ?? true) }
 
     /// Returns whether the transfer made no progress for longer than its resource timeout.

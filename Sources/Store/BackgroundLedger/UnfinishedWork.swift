@@ -18,8 +18,8 @@ extension LedgerTransaction {
         return try hasLiveNotifications()
     }
 
-    /// Returns the kind of unfinished work that needs a running agent now. Returns `nil` if no work needs an agent, or if it is
-    /// sufficient to start an agent at a known time.
+    /// Returns the kind of unfinished work that needs a running agent now. Returns `nil` if no work needs an agent, or if an
+    /// agent can be started later at a known time.
     ///
     /// Work that waits for a condition also needs an agent, because only a running agent detects the change of the condition.
     ///
@@ -64,8 +64,8 @@ extension LedgerTransaction {
     }
 }
 
-/// The kinds of work that need a running agent. For such work it is not sufficient to start an agent later. The output of `status
-/// --json` contains the raw values.
+/// The kinds of work that need a running agent. If such work exists, an agent must run now. The output of `status --json`
+/// contains the raw values.
 package enum AgentNeed: String, Codable, Sendable, CaseIterable {
     /// A command waits for a response of the agent.
     case question

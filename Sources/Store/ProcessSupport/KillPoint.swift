@@ -23,13 +23,13 @@ package enum KillPoint: String, CaseIterable, Sendable {
     case transferHead = "agent.transferHead"
     /// The position of the bytes in the file is decided. The file is unchanged.
     case transferPrepared = "agent.transferPrepared"
-    /// The received bytes are synced to the disk. The ledger has not recorded this step yet.
+    /// The received bytes are synced to the disk. The ledger does not contain the new length yet.
     case transferSynced = "agent.transferSynced"
-    /// All bytes have arrived and their digest is computed. The ledger has not recorded this step yet.
+    /// All bytes have arrived and their digest is computed. The ledger does not contain the digest yet.
     case transferProven = "agent.transferProven"
     /// The ledger has recorded that the file is verified. The file does not have its final name yet.
     case transferPlacing = "agent.transferPlacing"
-    /// The file has its final name. The ledger has not recorded this step yet.
+    /// The file has its final name. In the ledger, the transfer is not complete yet.
     case transferPlaced = "agent.transferPlaced"
     /// The attempt has ended. The agent is evaluating the result.
     case transferEnded = "agent.transferEnded"
@@ -44,7 +44,7 @@ package enum KillPoint: String, CaseIterable, Sendable {
     case uploadAsk = "agent.upload.ask"
     case uploadAppend = "agent.upload.append"
     // The agent's notifications.
-    /// The notification is on the screen. The ledger has not recorded this step yet.
+    /// The notification is on the screen. The ledger does not contain the notification's number yet.
     case noticePresented = "agent.noticePresented"
     // The app's processes.
     /// The transfer is in the ledger. The app has not received the transfer's number.

@@ -190,7 +190,7 @@ package struct DatabaseFile: Sendable {
                 throw DatabaseError(resultCode: .SQLITE_NOMEM)
             }
             UnsafeMutableRawBufferPointer(start: bytes, count: content.count).copyBytes(from: content)
-            // SQLite frees the bytes even if this call fails.
+            // `sqlite3_deserialize` frees the bytes even if it returns an error.
             let code = sqlite3_deserialize(
                 database.sqliteConnection, "main", bytes.assumingMemoryBound(to: UInt8.self), sqlite3_int64(content.count),
                 sqlite3_int64(content.count), UInt32(SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE))

@@ -116,7 +116,7 @@ struct FeedWarnings: Sendable {
 
     /// Returns the reason why a feed could not be read.
     ///
-    /// - Throws: The parameter `error`, if it is not about the request or the response.
+    /// - Throws: The parameter `error`, if this error is not about the request or the response.
     static func reason(_ error: any Error) throws -> String {
         switch error {
         case let error as WeatherError: return error.message

@@ -14,7 +14,7 @@ final class PhotoCleaner: Sendable {
         case unreadable(String)
         /// The file has a location that could not be removed, or the program could not be started.
         case notCleaned(String)
-        /// The program ended, or was ended, before it responded. The file may be cleaned in part.
+        /// The program ended, or was killed, before it sent a response. The file may be cleaned in part.
         case interrupted
     }
 
@@ -85,7 +85,7 @@ final class PhotoCleaner: Sendable {
     /// The result of a request to clean one file.
     private enum Response {
         case verdict(Verdict)
-        /// The program ended, or was ended, before it gave a valid response. The file is unchanged, or cleaned in part.
+        /// The program ended, or was killed, before it sent a valid response. The file is unchanged, or cleaned in part.
         case ended
         /// The path could not be sent to the program. The value is the error number. The file is unchanged.
         case requestFailed(Int32)

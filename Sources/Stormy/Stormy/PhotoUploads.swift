@@ -250,7 +250,7 @@ package struct PhotoUploads: Sendable {
 
     /// Stores the records before the uploads begin, because an upload may end before this process can write to the store again.
     ///
-    /// - Returns: The result of this step for each photo, in the order of the photos.
+    /// - Returns: The result for each photo, in the order of the photos.
     private func begin(_ photos: [Prepared], _ order: BatchOptions) throws -> [(index: Int, Beginning)] {
         var beginnings: [Int: Beginning] = [:]
         for (index, photo) in photos.enumerated() {
@@ -324,8 +324,8 @@ package struct PhotoUploads: Sendable {
     private func outcome(
         of prepared: Prepared, _ begun: StormyStore.BegunPhoto, _ note: String?
     ) throws -> Swift.Result<Result, any Error> {
-        // The upload has a number, but it may already have failed. Such a failure is reported later, like the result of every
-        // upload.
+        // If the transfer has a number, it is in the ledger. The transfer may already have failed. Such a failure is reported
+        // later, like the result of every upload.
         guard let number = prepared.task.transferNumber else {
             try store.revert(begun)
             let reason = prepared.task.error?.localizedDescription ?? "not queued"

@@ -83,7 +83,7 @@ extension StormyStore {
         try queue.read { try StormRecord.order(Column("id")).fetchReadable($0) }
     }
 
-    /// Returns the storms that a check has to handle, or to compare with new data.
+    /// Returns the storms that are not over, and the storms that ended recently. A check compares these storms with new data.
     ///
     /// - Parameter place: `nil` for all places.
     func recentStorms(of place: Int64? = nil, now: Date) throws -> [StormRecord] {

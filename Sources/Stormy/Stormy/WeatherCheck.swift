@@ -149,7 +149,7 @@ package struct WeatherCheck: Sendable {
     }
 }
 
-/// Searches for a place by its name with the geocoding service.
+/// Searches for places with a given name. The search uses the geocoding service.
 package struct PlaceSearch: Sendable {
     package init() {}
 

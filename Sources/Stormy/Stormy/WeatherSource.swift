@@ -108,8 +108,8 @@ struct FetchedForecast: Sendable, Equatable {
     var lastModified: String?
     /// The time before which the service has no newer forecast.
     var expiresAt: Date?
-    /// The time at which the forecast was fetched, if it is a stored forecast that was not requested again. `nil` for a forecast
-    /// that was fetched now.
+    /// The time at which a stored forecast was fetched, if the forecast was not requested again. `nil` for a forecast that was
+    /// fetched now.
     var fetchedAt: Date?
 
     /// The maximum number of seconds until a forecast expires. If a service states a longer period, this is an error of the
