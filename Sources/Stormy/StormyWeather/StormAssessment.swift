@@ -67,7 +67,8 @@ package struct StormReason: Sendable, Equatable, Codable {
     package var kind: StormReasonKind
     /// The worst value of the run: the highest WMO code, km/h, mm per hour, or 1...4 for the severity of a warning.
     package var peak: Double
-    /// The beginning of the first hour. This time may be before the assessment's `now`, because `now` is in the first hour.
+    /// The beginning of the first hour. This time may be before the time of the assessment, because the first hour is the current
+    /// hour.
     package var from: Date
     /// The end of the last hour.
     package var until: Date
@@ -80,7 +81,7 @@ package struct StormReason: Sendable, Equatable, Codable {
     package var event: String?
     /// The identifiers of a warning's messages.
     package var messages: [String]?
-    /// `true` for a warning without an end. In this case the value of ``until`` is assumed.
+    /// `true` if the service sends no end of the warning. In this case ``until`` is an assumed time.
     package var hasOpenEnd: Bool?
     /// The kind of a warning's hazard. `nil` for other reasons, and for reasons that an earlier version assessed.
     package var hazard: AlertHazard?
@@ -134,7 +135,7 @@ package struct StormReason: Sendable, Equatable, Codable {
     /// The text of ``key`` in metric units. `nil` if ``key`` is `nil`.
     package var keyWords: String? { key.map { $0.words(for: kind, .metric) } }
 
-    /// Returns ``detail(in:)`` without the code.
+    /// Returns ``detail(in:)`` without the WMO code.
     func phrase(in units: WeatherUnits) -> String {
         switch kind {
         // A name such as "Tornado Warning" already contains a word for "warning".

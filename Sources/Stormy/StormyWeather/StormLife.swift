@@ -1,12 +1,12 @@
 import Foundation
 
-/// The state of one storm at one place. The state consists of the newest data, and of the notifications that were shown to the
-/// user.
+/// The state of one storm at one place. The state consists of the newest data about the storm, and of the notifications that were
+/// shown to the user.
 ///
 /// All rules about this state are in this type. The page StormLife describes the rules. The type has no side effects: the input
-/// is an event, and the output is a list of commands. The store contains the state as a row. The commands follow from the
-/// difference between the known data and the shown data. For this reason, if a process is killed before it stores the state, the
-/// next process receives the same commands.
+/// is an event, and the output is a list of commands. The store keeps the state in one row. The commands depend only on the
+/// difference between the newest data and the data that the user was shown. For this reason, if a process is killed before it
+/// stores the state, the next process receives the same commands.
 package struct StormLife: Sendable, Equatable {
     /// The result of the newest data for the storm.
     package enum Outlook: String, Sendable, Codable {
@@ -84,12 +84,12 @@ package struct StormLife: Sendable, Equatable {
         case closePhotoRequest
     }
 
-    /// A number of seconds. If the beginning of a storm becomes earlier by at least this time, another alert is shown.
+    /// If the storm is now expected to begin earlier by at least this number of seconds, another alert is shown.
     package static let earlierStart: Double = 3 * 3600
-    /// The maximum number of alerts within ``returnSpan`` for a storm that is expected again. After that, the storm is shown
-    /// without an alert.
+    /// The maximum number of alerts within ``returnSpan`` for a storm that was called off and is expected again. After this
+    /// number of alerts, the storm is shown without an alert.
     package static let alertingReturns = 3
-    /// The period in seconds in which these alerts are counted.
+    /// The period before the current time, in seconds, in which the alerts for ``alertingReturns`` are counted.
     package static let returnSpan: Double = 86_400
 
     /// The hours of the storm.
@@ -112,7 +112,7 @@ package struct StormLife: Sendable, Equatable {
     /// `true` if the storm was shown, and was not called off or closed after that.
     package var isShown: Bool { if case .shown = memory.phase { true } else { false } }
 
-    /// Returns whether the newest data contains the storm and its end is in the future.
+    /// Returns whether the newest data contains the storm, and the storm ends in the future.
     package func isOpen(now: Date) -> Bool {
         guard outlook == .expected || outlook == .weaker, window.until > now else { return false }
         // The storm may have been closed while the clock was ahead, or may have been extended since then.
@@ -170,7 +170,7 @@ package struct StormLife: Sendable, Equatable {
         }
         reasons = StormReason.sorted(left)
         let first = left.map(\.from).min() ?? window.from
-        // A beginning in the past does not change.
+        // If the storm has already begun, its beginning does not become later.
         let from = window.from <= look.now ? min(window.from, first) : first
         window = StormWindow(from: from, until: left.map(\.until).max() ?? window.until)
     }
@@ -204,7 +204,7 @@ package struct StormLife: Sendable, Equatable {
         return late + (outlook == .notExpected ? callOff(answer) : show(answer, mayAlert, now))
     }
 
-    /// Replaces the memory with the notification's copy, if the copy is newer.
+    /// Replaces ``memory`` with the copy in the notification, if this copy is newer.
     private mutating func adopt(_ answer: StormNotificationState) -> [Command] {
         var commands: [Command] = []
         if let newer = answer.memory, newer.step > memory.step {
@@ -230,8 +230,8 @@ package struct StormLife: Sendable, Equatable {
         let wasShown = memory.phase != .unshown
         memory = Memory(step: memory.step + 1, phase: .over(memory.phase, at: now))
         guard wasShown else { return [] }
-        // The notification of a dismissed storm is not withdrawn, because it is not on the screen and contains the user's
-        // response.
+        // If the user dismissed the notification, the notification is not withdrawn. A dismissed notification is not on the
+        // screen, and its record contains the user's response.
         return (answer.state == .dismissed ? [] : [.withdraw]) + [.closePhotoRequest]
     }
 
@@ -282,7 +282,7 @@ package struct StormLife: Sendable, Equatable {
         }
         switch answer.state {
         case .visible, .snoozed:
-            // The current warnings count as shown, because the new text contains these warnings.
+            // The user sees the current warnings in the new text, so these warnings count as shown.
             var changed = shown
             changed.alerted.add(extremes: facts.extremes)
             if answer.state == .visible { changed.alerted.add(hazards: facts.hazards) }

@@ -22,7 +22,7 @@ extension StormLife {
                 || other.begins.timeIntervalSince(begins) >= StormLife.earlierStart || isAnotherExtreme(than: other)
         }
 
-        /// Returns `true` if no kind of extreme warning is in both facts, and both facts contain extreme warnings.
+        /// Returns `true` if both facts contain extreme warnings, and no kind of extreme warning is in both facts.
         func isAnotherExtreme(than other: Facts) -> Bool {
             guard let extremes, let known = other.extremes else { return false }
             return Set(extremes).isDisjoint(with: known)

@@ -85,7 +85,7 @@ extension StormLife {
         var storms: [Storm] = []
         for part in parts {
             var storm = part
-            // After it has been joined, the storm may overlap more storms.
+            // A joined storm is longer than before, so the storm may now overlap other storms.
             while let index = storms.firstIndex(where: { $0.isOne(with: storm) }) { storm.join(storms.remove(at: index)) }
             storms.append(storm)
         }

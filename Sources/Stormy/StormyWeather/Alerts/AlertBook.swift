@@ -33,13 +33,14 @@ package struct AlertBook: Sendable, Equatable {
 
     package mutating func add(_ message: AlertMessage) { add([message]) }
 
-    /// Adds the messages that are listed now. If a message is sent again with the same identifier, the later time of sending is
-    /// used. All documents that are listed together are used, even if their identifiers are equal. The new content of a document
-    /// replaces the earlier content, even if the identifiers differ.
+    /// Adds the messages that the service lists now. If a message is sent again with the same identifier, the later sending time
+    /// is used. If several listed documents have the same identifier, all these documents are used. The new content of a document
+    /// replaces the earlier content of this document, even if the identifiers differ.
     ///
     /// - Parameters:
-    ///   - keepsUnlisted: `true` if a warning stays in force when its document is no longer listed.
-    ///   - now: the current time. A stored message with a later time came from a wrong clock, and is not treated as newer.
+    /// - keepsUnlisted: `true` if a warning stays in force when its document is no longer listed.
+    /// - now: the current time. If the time of a stored message is later, the message came from a wrong clock, and is not treated
+    ///   as newer.
     package mutating func add(_ listed: [AlertMessage], keepsUnlisted: Bool = true, now: Date = .distantFuture) {
         let listed = Self.joined(listed)
         let links = Dictionary(grouping: listed, by: \.identifier).mapValues { Set($0.map(\.link)) }
@@ -52,7 +53,8 @@ package struct AlertBook: Sendable, Equatable {
         }
     }
 
-    /// Joins warnings of one list that have the same identifier and no address. The result has the parts of the two warnings.
+    /// Joins warnings that were listed together, and have the same identifier and no address. A joined warning has the parts of
+    /// all these warnings.
     private static func joined(_ listed: [AlertMessage]) -> [AlertMessage] {
         var (joined, known): ([AlertMessage], [[String?]: Int]) = ([], [:])
         for message in listed {
@@ -107,8 +109,8 @@ package struct AlertBook: Sendable, Equatable {
         }
     }
 
-    /// If the feed no longer lists a warning without an end, uses the assumed end as the end of the warning. A missing warning
-    /// may still be in force, because a feed may list only its newest warnings.
+    /// If a warning has no end time and the feed no longer lists the warning, the warning ends at its assumed end. It does not
+    /// end immediately, because a feed may list only its newest warnings, and the warning may still be in force.
     package mutating func assumeUnlistedEnds(by current: [AlertMessage]) {
         let listed = Set(current.map(\.identifier))
         for index in messages.indices where !listed.contains(messages[index].identifier) {
@@ -116,14 +118,15 @@ package struct AlertBook: Sendable, Equatable {
         }
     }
 
-    /// Ends warnings that a service no longer lists. Such a service does not send cancellations. For this reason, a missing
-    /// warning that has not expired counts as cancelled. If the service lists the warning again, the warning is in force again.
+    /// Ends warnings that a service no longer lists. The method is for services that do not send cancellations. If a warning has
+    /// not expired and is no longer listed, the warning counts as cancelled. If the service lists the warning again, the warning
+    /// is in force again.
     ///
     /// - Parameters:
-    ///   - current: all messages that the service lists now.
-    ///   - before: the messages that the service listed before.
-    ///   - isNewer: `true` if the data is newer than before. Otherwise missing warnings are kept, and ended warnings stay ended.
-    /// - Returns: the number of events that were kept because the data is not newer.
+    /// - current: all messages that the service lists now.
+    /// - before: the messages that the service listed before.
+    /// - isNewer: `true` if the data is newer than before. Otherwise unlisted warnings are kept, and ended warnings stay ended.
+    /// - Returns: the number of events that are no longer listed, but were kept because the data is not newer.
     @discardableResult
     package mutating func endMissingWarnings(
         from current: [AlertMessage], _ before: [AlertMessage], isNewer: Bool = true, now: Date
@@ -153,11 +156,11 @@ package struct AlertBook: Sendable, Equatable {
                 identifier: message.identifier + Self.gone, sent: now, kind: .cancel, references: [message.identifier]))
     }
 
-    /// The suffix of the identifier of a cancellation that the service did not send. Stormy concludes such a cancellation from
-    /// the list of the service.
+    /// The suffix of the identifier of a cancellation that the service did not send. Stormy creates such a cancellation if the
+    /// service no longer lists a warning.
     static let gone = " gone"
 
-    /// Removes events that are not for a place, because a feed has the warnings of a complete country.
+    /// Removes events that do not concern a place. This is necessary because a feed contains the warnings of a complete country.
     ///
     /// - Parameter isAsked: `true` if the service was requested for this place. In this case messages without an area are kept.
     ///   In a feed, such a message is kept only if another message of the same event has an area that contains the place.
@@ -172,7 +175,7 @@ package struct AlertBook: Sendable, Equatable {
     }
 
     /// Removes events that ended before a date. Newer events are kept, because a late cancellation must find its event. A warning
-    /// without an end is kept while it is in force.
+    /// without an end time is kept while the warning is in force.
     package mutating func prune(before date: Date) {
         let over = events(at: nil, language: nil).filter { event in
             !(event.state == .standing && event.infos.contains { $0.hasOpenEnd == true })
@@ -224,11 +227,12 @@ package struct AlertBook: Sendable, Equatable {
         return found
     }
 
-    /// The number of seconds between the response of a service and the assumed end of a warning without an end. The value is a
-    /// day and a half, because a daily check may be late.
+    /// If a warning has no end time, the warning is assumed to end this number of seconds after the last response of the service.
+    /// The value is a day and a half, because a daily check may be late.
     private static let openDuration: TimeInterval = 36 * 3600
 
-    /// Returns sentences about the references and cancellations of the listed messages that are not used.
+    /// Returns sentences about references and cancellations in the messages that the service lists now, if Stormy does not use
+    /// these references and cancellations.
     package func unusedReferences(of current: [AlertMessage], now: Date) -> [String] {
         let listed = Set(current.map(\.identifier))
         let unread = current.count { $0.kind == .cancel && $0.references.isEmpty }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A part of a warning that is not used as the service wrote it. The warning is still used, and the user is shown a message.
+/// The kind of a part that Stormy cannot use as the service wrote it. The warning is still used, and the user is shown a message.
 package enum AlertDoubt: String, Sendable, Hashable, Codable, CaseIterable {
     /// The severity cannot be read, or an update does not contain the severity.
     case severity
@@ -26,7 +26,7 @@ extension AlertInfo {
 }
 
 extension AlertMessage {
-    /// Returns sentences about the doubts in messages, one sentence for each kind of doubt.
+    /// Returns sentences about the parts of messages that Stormy cannot use unchanged, one sentence for each kind of part.
     package static func doubts(in messages: [AlertMessage]) -> [String] {
         AlertDoubt.allCases.compactMap { doubt in
             let count = messages.count { message in message.infos.contains { $0.doubts?.contains(doubt) ?? false } }
@@ -41,8 +41,8 @@ extension AlertMessage {
 
     // MARK: Severity
 
-    /// Returns the messages. Unknown severities are replaced by the severities of earlier messages. Because of this, an update
-    /// with an unreadable severity does not end a warning.
+    /// Returns the messages, with known severities if possible. If the severity of a message is unknown, the severity of an
+    /// earlier message is used. Without this, an update with an unreadable severity would end a warning.
     ///
     /// Earlier messages are the messages that a message refers to, the earlier messages of its document, and the earlier version
     /// of the message itself. Only warnings of the same kind are compared.
@@ -51,7 +51,7 @@ extension AlertMessage {
     package static func keepingSeverities(_ current: [AlertMessage], before: [AlertMessage]) -> [AlertMessage] {
         guard current.contains(where: \.lacksSeverity) else { return current }
         var (kept, known) = (current, before)
-        // An update may refer to an update that also lacks its severity.
+        // The order is ascending by time, because an update may refer to an earlier update whose severity is also unknown.
         for index in current.indices.sorted(by: { (current[$0].sent, $0) < (current[$1].sent, $1) }) {
             kept[index].adoptSeverities(of: known)
             known.append(kept[index])

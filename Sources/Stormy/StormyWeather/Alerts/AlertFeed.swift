@@ -6,7 +6,7 @@ package enum AlertFeed {
     /// The content of an entry.
     package enum Entry: Sendable, Equatable, Codable {
         /// The address of a document, and the time at which the document was written according to the feed. A document is
-        /// downloaded once for each such time.
+        /// downloaded again only if this time differs.
         case link(String, updated: String?)
         case message(AlertMessage)
     }

@@ -57,8 +57,8 @@ package struct AlertInfo: Sendable, Equatable, Codable {
     package var from: Date
     /// The end, which is the end of the hazard, or else the time at which the message expires.
     package var until: Date
-    /// `true` if the service sends no end of the hazard. Such a warning ends with a cancellation, or when the service does not
-    /// list it any more. In this case the value of ``until`` is assumed.
+    /// `true` if the service sends no end of the hazard. Such a warning ends when the service cancels the warning, or stops
+    /// listing the warning. In this case ``until`` is an assumed time.
     package var hasOpenEnd: Bool?
     /// The service that issued the warning, for example "Deutscher Wetterdienst".
     package var issuer: String
@@ -67,7 +67,7 @@ package struct AlertInfo: Sendable, Equatable, Codable {
     package var texts: AlertTexts?
     /// The reason why the service reports no danger. `nil` if the service reports a danger.
     package var noDanger: NoDanger?
-    /// The parts that are not used as the service wrote them, without duplicates. `nil` if all parts are used.
+    /// The parts of this element that Stormy cannot use unchanged, without duplicates. `nil` if all parts are used unchanged.
     package var doubts: [AlertDoubt]?
 
     /// - Parameters:
@@ -103,9 +103,9 @@ package struct AlertInfo: Sendable, Equatable, Codable {
         return answers.isEmpty ? nil : answers.contains(true)
     }
 
-    /// Returns the rank of the text's language: 0 for the reader's language, 1 for English, 2 for no language, 3 for other
-    /// languages. A text without a language is in English (CAP 1.2), but some services also send texts in other languages without
-    /// the language.
+    /// Returns the rank of the text's language: 0 for the reader's language, 1 for English, 2 if the service sends no language, 3
+    /// for other languages. CAP 1.2 defines that a text without a language is in English, but some services omit the language of
+    /// other texts as well.
     func languageRank(for reader: String?) -> Int {
         guard let language = language?.lowercased(), !language.isEmpty else { return 2 }
         let primary = language.prefix { $0 != "-" && $0 != "_" }
@@ -134,11 +134,11 @@ extension AlertMessage {
     /// Returns which areas of a relevant warning cannot be compared with a place. `nil` if all areas can be compared, or if
     /// another area contains the place. In the second case, the warning is shown because of the other area.
     ///
-    /// Unreadable shapes and too many corners are not included, because they are reported with separate sentences.
+    /// Unreadable shapes and areas with too many corners are not included, because they are reported with separate sentences.
     ///
     /// - Parameters:
-    ///   - place: the place that these areas may contain.
-    ///   - least: the lowest severity that counts.
+    /// - place: the place that these areas may contain.
+    /// - least: the lowest severity at which a warning is relevant.
     package func unplaced(at place: Coordinates?, least: CAPSeverity, now: Date) -> Unplaced? {
         if kind == .cancel || hasTooManyCorners == true || hasUnreadableShapes { return nil }
         let counting = infos.filter { info in
@@ -156,8 +156,8 @@ extension AlertMessage {
     /// `true` if a polygon or a circle of an area could not be read, or if all shapes of an area are lines or points.
     package var hasUnreadableShapes: Bool { infos.contains { $0.areas.contains(where: \.hasUnreadableShape) } }
 
-    /// The codes that are missing in the region table, of areas without a polygon or a circle. The codes are in the order of the
-    /// message, without duplicates.
+    /// The codes of areas without a polygon or a circle, if the region table does not contain these codes. The codes are in the
+    /// order of the message, without duplicates.
     package var unknownCodes: [RegionCode] {
         var found: Set<RegionCode> = []
         return infos.flatMap { $0.areas.flatMap(\.unknownCodes) }.filter { found.insert($0).inserted }
@@ -165,11 +165,11 @@ extension AlertMessage {
 }
 
 extension AlertMessage {
-    /// Returns whether this content of a document is older than the known content, for example because the content came from a
-    /// cache.
+    /// Returns whether this message is an older version of a known message from the same document. For example, a cache may send
+    /// an older version.
     ///
-    /// A message with another identifier counts as newer, unless the known message refers to the other message. A message from
-    /// the future came from a wrong clock, and is not compared.
+    /// A message with another identifier counts as newer, unless the known message refers to this message. If the time of a
+    /// message is in the future, the message came from a wrong clock, and is not compared.
     package func isOlderVersion(of known: AlertMessage, now: Date) -> Bool {
         // A difference of one second is ignored, because services round their times.
         let isOlder = sent + 1 < known.sent && known.sent <= now
@@ -208,7 +208,8 @@ extension AlertMessage {
         return meant.filter { best[TranslationKey($0, hazard: $0.hazard)] == .some($0.language) }
     }
 
-    /// Copies the kind of a translation to an `info` element whose text contains no known words.
+    /// If the text of an `info` element contains no known words, copies the kind of the hazard from a translation of this
+    /// element.
     private static func classified(_ infos: [AlertInfo]) -> [AlertInfo] {
         let known = Dictionary(grouping: infos.filter { !$0.hazard.isUnclassified }) { TranslationKey($0) }
         return infos.map { info in

@@ -104,8 +104,8 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         }
     }
 
-    /// Returns the request for the time of the service's data. `nil` if the service sends this time with its warnings, or does
-    /// not send this time.
+    /// Returns the request for the time of the service's data. `nil` if the service sends this time with its warnings, or never
+    /// sends this time.
     ///
     /// Source of the rule: brightsky.dev. The response of `/alerts` contains no time. The response of `/current_weather` contains
     /// the time of the newest record of each station.
@@ -122,7 +122,8 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
 
     /// Reads the response to ``dataTimeRequest(for:baseURL:)``.
     ///
-    /// - Returns: `nil` if the response has no such time. A record of a forecast is ignored, because its time is in the future.
+    /// - Returns: the time of the service's data, or `nil` if the response does not contain this time. The record of a forecast
+    ///   is ignored, because its time is in the future.
     package func dataTime(_ data: Data, status: Int) -> Date? {
         let sources = (try? ServiceResponse.json(data, status: status))?["sources"]?.elements ?? []
         return sources.filter { $0["observation_type"]?.text != "forecast" }.compactMap { ServiceTime.date($0["last_record"]) }
@@ -136,7 +137,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         /// The number of warnings that cannot be read. A warning that is missing in ``messages`` may be one of the unreadable
         /// warnings.
         package var unreadable: Int
-        /// The time of the data according to the service (see ``DataTime``). `nil` if the response has no such time.
+        /// The time of the data according to the service (see ``DataTime``). `nil` if the response does not contain this time.
         package var dataTime: Date?
     }
 

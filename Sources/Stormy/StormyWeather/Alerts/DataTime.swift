@@ -3,7 +3,7 @@ import Foundation
 /// Rules for the time of the data according to the service. The time is the field `updated` in responses of the US service and in
 /// Atom feeds, and the field `last_record` in responses of Bright Sky.
 ///
-/// After an outage, a service may respond with older data. Such a response does not end a warning.
+/// After an outage, a service may respond with older data. A response with older data does not end a warning.
 package enum DataTime {
     /// The number of seconds by which clocks may differ. A time that is further in the future is an error of the service or of
     /// this machine.
@@ -11,14 +11,14 @@ package enum DataTime {
     /// The number of seconds by which a stored time may differ from the time in the response, because of rounding.
     private static let rounding: TimeInterval = 0.001
 
-    /// Returns whether a response may end warnings that are missing in its list.
+    /// Returns whether a response may end warnings that the response does not list.
     ///
-    /// Only times of the service are compared with each other. A time in the future is treated as missing. If a time is missing,
-    /// the response is treated as newer.
+    /// Only times of the service are compared with each other. A time in the future is ignored. If one of the two times is
+    /// unknown or ignored, the response is treated as newer.
     ///
     /// - Parameters:
-    ///   - time: the time in the response.
-    ///   - last: the latest time in earlier responses.
+    /// - time: the time in the response.
+    /// - last: the latest time in earlier responses.
     package static func isNewer(_ time: Date?, than last: Date?, now: Date) -> Bool {
         guard let time = plausible(time, now), let last = plausible(last, now) else { return true }
         return time.timeIntervalSince(last) > rounding

@@ -85,8 +85,8 @@ enum HazardCodes {
         return phenomena.first { $0.value.contains(phenomenon) }?.key
     }
 
-    /// The codes of the marine weather statement, the air quality alert, the hydrologic outlook, and lake effect snow. The last
-    /// code means law enforcement in SAME.
+    /// The codes of the marine weather statement, the air quality alert, the hydrologic outlook, and lake effect snow. In SAME,
+    /// the code "LEW" has another meaning, which is law enforcement.
     private static let products: [String: AlertHazard] = ["MWS": .marine, "AQA": .air, "ESF": .flood, "LEW": .snow]
 
     private static let phenomena: [AlertHazard: Set<String>] = [

@@ -58,7 +58,7 @@ package struct RegionTable: Sendable {
     private struct Record: Sendable {
         let region: WarningRegion
         let box: RegionBox
-        /// The polygons of the region, as a range of the bytes.
+        /// The range of the table's bytes that contains the polygons of the region.
         let polygons: Range<Int>
     }
 

@@ -1,6 +1,6 @@
 /// The reason why bytes are not a valid region table.
 package enum RegionTableError: Error, Equatable, Sendable {
-    /// The first bytes are not the beginning of a supported version of the table.
+    /// The bytes at this offset are not valid in this format, or the table ends too early.
     case unknownFormat
     /// The bytes at this offset are not valid in this format, or end too early.
     case damaged(offset: Int)

@@ -44,7 +44,7 @@ package enum ServiceResponse {
         String(decoding: body.prefix(400), as: UTF8.self).singleLine(limit: 80)
     }
 
-    /// Returns the body without a byte order mark and without blanks at its ends.
+    /// Returns the body without a byte order mark, and without blanks at its beginning and end.
     private static func trimmed(_ data: Data) -> Data {
         var body = data[...]
         if body.starts(with: [0xEF, 0xBB, 0xBF]) { body = body.dropFirst(3) }
