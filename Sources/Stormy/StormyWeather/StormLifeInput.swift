@@ -45,9 +45,9 @@ package struct StormNotificationState: Sendable, Equatable {
 
 /// The data of one check at one place: the assessment, and the forecast if it can show that a storm is not expected.
 package struct StormCheckData: Sendable, Equatable {
-    /// The result for a reason that is missing in the newest assessment.
+    /// The result for a reason of a known storm, if the newest assessment does not contain this reason.
     enum ReasonVerdict: Sendable, Equatable {
-        /// The data for this reason is missing or old.
+        /// No data about this reason was received, or the data is too old.
         case unknown
         /// The value is between 80 % and 100 % of the limit, with this peak.
         case weaker(Double)
@@ -64,7 +64,7 @@ package struct StormCheckData: Sendable, Equatable {
 
     let assessment: Assessment
     let rule: StormRule
-    /// `nil` if the forecast is missing or old.
+    /// The forecast. `nil` if no forecast was received, or if the forecast is too old to show that a storm is not expected.
     let forecast: Forecast?
     package let now: Date
 
@@ -80,7 +80,7 @@ package struct StormCheckData: Sendable, Equatable {
         self.forecast = isFetched && isNew ? forecast : nil
     }
 
-    /// Returns the verdict on a reason that is missing in the new assessment.
+    /// Returns the verdict on a reason that the new assessment does not contain.
     ///
     /// - Parameter window: The hours of the reason's storm.
     func word(on reason: StormReason, in window: StormWindow) -> ReasonVerdict {
@@ -134,7 +134,7 @@ package struct StormCheckData: Sendable, Equatable {
 }
 
 extension StormReason {
-    /// Returns whether another reason contains the newer data of this reason.
+    /// Returns whether another reason is a newer version of this reason.
     func isReplaced(by other: StormReason) -> Bool {
         guard kind == other.kind else { return false }
         return kind != .alert || !Set(messages ?? []).isDisjoint(with: other.messages ?? []) || messages == nil

@@ -189,7 +189,7 @@ package struct StormRule: Sendable, Equatable, Codable {
     private func confirmation(of hour: ForecastHour, in forecast: Forecast, by second: Forecast) -> StormKey? {
         let own = source(of: hour, in: forecast)
         let isThere = second.hours.contains { other in
-            // An hour with values from the other forecast's service does not confirm thunder.
+            // A service cannot confirm the thunder in its own forecast.
             !own.contains(other.source ?? second.source) && other.source.map { !own.contains($0) } ?? true
                 && abs(other.start.timeIntervalSince(hour.start)) <= ForecastHour.seconds
                 && other.weatherCode.map(WeatherCode.isThunderstorm) == true

@@ -43,7 +43,7 @@ package enum WeatherError: Error, Equatable, Sendable {
     case unreadableWarnings(Int)
     /// The parts of warnings, for example references, that are not used as the service wrote them. Each part has one sentence.
     case unusedReferences([String])
-    /// The service's data is not newer than in the previous response. Warnings that are missing in the data are kept. `kept` is
+    /// The service's data is not newer than in the previous response. Warnings that the data does not contain are kept. `kept` is
     /// the number of these warnings.
     case oldWarnings(kept: Int, dataTime: Date)
     /// The forecast was made too long ago.

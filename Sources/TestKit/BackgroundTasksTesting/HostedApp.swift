@@ -17,7 +17,7 @@ final class HostedApp: VirtualProgram {
         var runtime: AppRuntime?
         var onEnd: @Sendable (Int64) -> Void = { _ in }
         var running: [Int64: Running] = [:]
-        /// Commands of the user, with negative numbers.
+        /// The running commands of the user. The numbers of commands are negative.
         var commands: Set<Int64> = []
         var lastCommand: Int64 = 0
     }
@@ -70,7 +70,7 @@ final class HostedApp: VirtualProgram {
             process.exit(.exited(code))
             ended(launch)
         }
-        // The process is registered before it runs, because a handler may end at once.
+        // The process is registered before it runs, because a handler may end immediately.
         state.withLock { $0.running[launch] = Running(context: context, process: process, work: nil) }
         let work = LaunchContext.$own.withValue(context) { LaunchHandlers.shared.run(context) }
         state.withLock { state in

@@ -8,7 +8,8 @@ import Synchronization
 import TransferMachines
 
 /// A desktop in virtual time with clocks, network, notification server, processes, a ledger in memory, and the real agent. The
-/// agent can die and be replaced. Only its effects are test doubles. Call a host from one thread at a time.
+/// agent can die and be replaced. Only the parts through which the agent acts on the desktop are test doubles. Call a host from
+/// one thread at a time.
 package final class SimulatedHost {
     package let clock: VirtualClock
     package let network: VirtualNetwork
@@ -35,7 +36,7 @@ package final class SimulatedHost {
     private var seenCommits = -1
     /// The number of agents started so far.
     package private(set) var agentsStarted = 0
-    /// The number of times in virtual time so far at which something happened.
+    /// The number of points in virtual time so far at which an event occurred.
     package private(set) var moments = 0
     /// The user manager that starts agents which exited with unfinished work; `nil` if agents keep running.
     package var userManager: VirtualUserManager?
@@ -103,7 +104,7 @@ package final class SimulatedHost {
     var presence: Presence { Presence(processes: processes, agent: agentPresence) }
     private let agentPresence = AgentPresence()
 
-    /// Starts an agent, like the next login or any command.
+    /// Starts an agent, as the next login or any command does.
     ///
     /// - Parameter commits: The number of the commit at which the agent dies, counted from 1; `nil` if the agent does not die.
     package func startAgent(dyingAt commits: Int? = nil, _ moment: LedgerCommitStage = .committed) throws {
@@ -285,11 +286,12 @@ package final class SimulatedHost {
         return [wake, activation, clock.untilNextTimer].compactMap { $0 }.min()
     }
 
-    /// Lets a number of seconds pass, and handles the events at each time at which something happens.
+    /// Lets a number of seconds pass, and handles each event at its time.
     package func pass(_ seconds: Double, until isEnough: () throws -> Bool = { false }) throws {
         try run()
         let end = clock.awake + seconds
-        // The limit allows one time with events every four seconds. If there are more, code polls without a pause.
+        // The limit allows on average one point in time with events every four seconds. If events occur more often, code polls
+        // without a pause.
         var moments = 10_000 + Int(min(seconds, 1e9) / 4)
         while try !isEnough() {
             let left = end - clock.awake

@@ -60,7 +60,7 @@ public final class VirtualNotificationServer: Presenter {
 
     private struct State {
         var mood = Mood.shows
-        /// The error of calls while no server is running.
+        /// The error with which calls fail while no notification server is running.
         var absence = noServer
         var screen: [ShownNotification] = []
         /// All shown notifications, in order.
@@ -74,7 +74,7 @@ public final class VirtualNotificationServer: Presenter {
         var pause = 0.0
         /// The notifications that a frozen server received.
         var heldBack: [(Notice, replacing: UInt32?, server: String?)] = []
-        /// The numbers of shown notifications that the server has not yet confirmed.
+        /// The numbers of shown notifications that the notification server has not yet confirmed.
         var unanswered: [UInt32] = []
         /// The number of earlier servers. Each server counts its notifications from 1.
         var served = 0
@@ -159,16 +159,16 @@ public final class VirtualNotificationServer: Presenter {
     /// Removes the server and all shown notifications from the bus.
     public func vanish() { vanish(because: Self.noServer) }
 
-    /// Removes the server and all shown notifications.
+    /// Removes the notification server and all shown notifications.
     ///
-    /// - Parameter absence: The error of later calls.
+    /// - Parameter absence: The error with which later calls fail.
     package func vanish(because absence: PresenterFailure) {
         state.withLock { state in
             state.absence = absence
-            // The next server is treated as a different server.
+            // The next notification server is treated as a different server.
             if state.mood != .isGone { (state.served, state.nextID) = (state.served + 1, 1) }
             (state.mood, state.screen, state.hidden, state.heldBack) = (.isGone, [], [], [])
-            // The user did not see notifications that the server had not confirmed.
+            // The user did not see notifications that the notification server had not confirmed.
             for number in state.unanswered {
                 if let last = state.history.lastIndex(where: { $0.serverID == number }) { state.history.remove(at: last) }
             }

@@ -20,10 +20,10 @@ public final class VirtualNetwork: Sendable {
         /// The time when the last transmission of each group ends. A group consists of requests with a common limit.
         var busyUntil: [String: Double] = [:]
         var unimplemented: [String] = []
-        /// The attempts of the agent.
+        /// The running attempts of the agent's transfers.
         var attempts: [AttemptID: VirtualAttempt] = [:]
         var post: @Sendable (TransportEvent) -> Void = { _ in }
-        /// The attempts of the app's ordinary sessions, each with the launch that began it.
+        /// The running attempts of the app's ordinary sessions, each with the launch that began the attempt.
         var ordinary: [AttemptID: (attempt: VirtualAttempt, launch: Int64?)] = [:]
         var ordinaryChanged: @Sendable () -> Void = {}
         var isClosed = false
@@ -91,7 +91,7 @@ public final class VirtualNetwork: Sendable {
         if !isUp { cutConnections() }
     }
 
-    /// The requests without a server or a route.
+    /// The requests for which the test has defined no server or no route.
     var unimplemented: [String] { state.withLock { $0.unimplemented } }
 
     // MARK: For attempts

@@ -38,7 +38,8 @@ package final class VirtualProcess: Sendable {
     }
 }
 
-/// The processes of a simulated host. The agent starts, warns and kills these processes. A test can also do this.
+/// The processes of a simulated host. The agent starts, warns and kills these processes. A test can also start, warn and kill
+/// processes.
 final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mutex guards the mutable state
     private struct State {
         var living: [Int64: VirtualProcess] = [:]
@@ -82,7 +83,7 @@ final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mu
             || state.withLock { $0.living.values.contains { $0.identity == process } || $0.commands.contains(process) }
     }
 
-    /// Returns the ends of processes that the agent has not received yet.
+    /// Returns the processes whose end the agent has not received yet. For each launch, also returns how the process ended.
     func drainEnds() -> (launches: [(Int64, ProcessEnd)], processes: [ProcessIdentity]) {
         state.withLock { state in
             defer { (state.gone, state.deaths) = ([], []) }

@@ -3,7 +3,7 @@ import NIOCore
 import NIOHTTP1
 import ServerScripts
 
-/// An event that asks a connection to end, because the server closes it.
+/// An event that ends a connection, because the server closes the connection.
 struct ServerClosing: Sendable {}
 
 /// The handler of a connection. The handler accepts requests one after another, passes each request to an exchange, and plays the
@@ -183,7 +183,7 @@ final class ConnectionHandler: ChannelInboundHandler {
         channel.close(mode: clientIsSending ? .output : .all, promise: nil)
     }
 
-    /// Ends the work on the current request. If the request ends more than once, the log keeps the first outcome.
+    /// Ends the work on the current request. If the request ends more than once, the request log keeps the first outcome.
     private func end(as outcome: RecordedRequest.Outcome) {
         if case .working(let current) = state {
             current.player?.abandon()

@@ -23,8 +23,8 @@ final class RequestLog: Sendable {
     private let state: Mutex<State>
     private let eventLoop: any EventLoop
 
-    /// Creates a log. With a path, each request is appended as a JSON line on arrival and again at its end. The last line of an
-    /// id is valid. If the server is killed, its open requests are therefore in the file.
+    /// Creates a log. If a path is given, a JSON line is appended to the file when a request arrives, and another line when the
+    /// request ends. For each id, the last line is valid. If the server is killed, its open requests are therefore in the file.
     init(eventLoop: any EventLoop, file path: String?) throws {
         self.eventLoop = eventLoop
         var file: FileHandle?
@@ -65,7 +65,7 @@ final class RequestLog: Sendable {
         return request
     }
 
-    /// Changes an entry, and appends the entry to the file when the request has ended.
+    /// Changes the record of a request, and appends the record to the file when the request has ended.
     func update(_ id: Int, _ body: (inout RecordedRequest) -> Void) {
         let ended: RecordedRequest? = change { activity in
             let before = activity.requests[id - 1].outcome
@@ -114,7 +114,7 @@ final class RequestLog: Sendable {
 
     // MARK: Waiting
 
-    /// Returns the first value other than `nil` that `select` makes of the activity, now or after a later event. `select` must
+    /// Returns the first value other than `nil` that `select` returns for the activity, now or after a later event. `select` must
     /// not call the server, because `select` runs under the log's lock.
     func wait<Value: Sendable>(
         timeout: Duration, for select: @escaping @Sendable (ServerActivity) -> Value?

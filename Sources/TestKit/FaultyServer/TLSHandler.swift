@@ -97,14 +97,15 @@ final class TLSHandler: ChannelDuplexHandler {
         ERR_clear_error()
         let buffer = unwrapOutboundIn(data)
         let written = buffer.withUnsafeReadableBytes { bytes in
-            // OpenSSL cannot write an empty buffer, so 1 is the result for no bytes. OpenSSL's memory accepts all bytes at once.
+            // OpenSSL cannot write an empty buffer, so 1 is the result for no bytes. OpenSSL's memory accepts all bytes in one
+            // call.
             bytes.isEmpty ? 1 : SSL_write(connection, bytes.baseAddress, Int32(bytes.count))
         }
         guard written > 0 else { return promise?.fail(OpenSSLError("the connection cannot be written")) ?? () }
         send(context, promise: promise)
     }
 
-    /// Sends the bytes that OpenSSL has for the other side.
+    /// Sends the bytes that OpenSSL has for the client.
     private func send(_ context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         let count = BIO_ctrl_pending(outgoing)
         var buffer = context.channel.allocator.buffer(capacity: count)

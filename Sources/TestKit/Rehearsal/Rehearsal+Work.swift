@@ -8,7 +8,7 @@ import Foundation
 extension Rehearsal {
     // MARK: Checks
 
-    /// Begins a check that has received half of its forecast.
+    /// Begins a check, and waits until the check has received half of its forecast.
     func beginCheck() throws {
         serveForecast()
         try launchCheck()
@@ -48,7 +48,7 @@ extension Rehearsal {
 
     // MARK: Downloads
 
-    /// Begins a download that has received more than half of its file, under a temporary name.
+    /// Begins a download, and waits until more than half of the file is stored under a temporary name.
     func beginDownload(_ options: String...) throws {
         try verb(["download", server.url + "/file", "-o", place.path] + options)
         _ = try wait("the first half") { transaction in
@@ -72,7 +72,7 @@ extension Rehearsal {
             + "; \(try seenOfSuspicion())"
     }
 
-    /// Waits until the transfer suspects a captive portal, and waits for another network.
+    /// Waits until the agent suspects a captive portal, and the transfer is waiting for another network.
     func waitForSuspicion() throws {
         _ = try wait("a transfer with a suspicion") {
             try $0.unfinishedTransfers().contains(where: Self.isSuspicious) ? true : nil
@@ -85,11 +85,11 @@ extension Rehearsal {
         try sync()
         try control.set { $0.conditions.isNetworkAvailable = true }
         // The state of the transfer is the same before and after the change of the network. The test therefore waits until the
-        // transfer has tried again.
+        // agent has tried the transfer again.
         _ = try wait("another attempt") { try $0.unfinishedTransfers().contains(where: Self.isSuspicious) ? nil : true }
     }
 
-    /// Returns the number of notifications about the suspicion that the user received.
+    /// Returns the number of notifications about a suspected captive portal that the user received.
     func seenOfSuspicion() throws -> String {
         let told = try ledger { try $0.notifications().filter { $0.identifier.hasPrefix("background-agent.notice.") }.count }
         let words = told == 0 ? "NO notification was" : told == 1 ? "1 notification was" : "\(told) NOTIFICATIONS were"
@@ -121,8 +121,8 @@ extension Rehearsal {
 
     var place: URL { home.folder.appendingPathComponent("file") }
 
-    /// Returns the end of the transfer, the file at its destination, and whether the second request continued or restarted the
-    /// download.
+    /// Returns the outcome of the transfer, the file at its destination, and whether the second request continued or restarted
+    /// the download.
     func seenOfDownload() throws -> String {
         try waitForAllWork()
         let transfer = try ledger { try $0.transfers().first { $0.kind == .download } }
@@ -163,7 +163,7 @@ extension Rehearsal {
 
     /// Begins an upload of three files: another file, a photo, and a file that does not exist.
     ///
-    /// - Parameter failure: The expected exit status of the command, which depends on the first file.
+    /// - Parameter failure: The expected exit status of the command. The exit status depends on the first file.
     func beginUpload(behind file: String, ending failure: ExitStatus) throws {
         try Self.photoBytes.write(to: photo)
         try verb(["upload", inHome(file), photo.path, inHome("last.jpg")], ending: failure)
@@ -195,7 +195,7 @@ extension Rehearsal {
         }
     }
 
-    /// Waits until the upload has ended, and until the launch that had to receive this end has crashed.
+    /// Waits until the upload has ended, and the launch that should have received the outcome has crashed.
     func waitForLostDelivery() throws {
         _ = try wait("a crash of a delivery") {
             try $0.history(limit: 10).first { $0.kind == .urlSession && $0.outcome == .crashed }
@@ -214,7 +214,7 @@ extension Rehearsal {
 
     private static let othersBytes = Data("another's".utf8)
 
-    /// Returns the end of the transfer, each file on the server, and the number of times that the photo was sent.
+    /// Returns the outcome of the transfer, each file on the server, and the number of times that the photo was sent.
     func seenOfUpload() throws -> String {
         try waitForAllWork()
         let states = try ledger { try $0.transfers().filter { $0.kind == .upload }.map { "upload \($0.state.rawValue)" } }

@@ -114,7 +114,7 @@ final class Rehearsal: Sendable {
     /// Serves a forecast of a storm. The second half of the response waits for ``continueResponses()``.
     func serveForecast() { serveForecast(DemoServers.halfForecast(now: control.now, until: "rest")) }
 
-    /// Serves the complete forecast at once.
+    /// Serves the complete forecast without a pause.
     func serveWholeForecast(on server: FaultyServer) {
         let forecast = DemoServers.stormyForecast(now: control.now)
         server.route("GET", Self.forecast, .json(String(decoding: forecast, as: UTF8.self)))
@@ -126,7 +126,7 @@ final class Rehearsal: Sendable {
 
     /// Serves a file. The first response stops half-way until ``continueResponses()``.
     ///
-    /// - Parameter changes: `true` if the server has another version at the second request.
+    /// - Parameter changes: `true` if the server sends another version of the file at the second request.
     func serveFile(hasValidator: Bool = true, changes: Bool = false, fault: ServedFile.RangeFault? = nil) {
         func tag(_ version: Int) -> String? { hasValidator ? "\"v\(version)\"" : nil }
         var headers: HeaderList = ["Content-Length": "\(Self.fileSize)", "Accept-Ranges": "bytes"]
@@ -233,14 +233,14 @@ final class Rehearsal: Sendable {
         poll(&end, 1, 10_000)
     }
 
-    /// Ends the agent with a signal, continues the waiting responses, and starts another agent, like the next login.
+    /// Ends the agent with a signal, continues the waiting responses, and starts another agent, as the next login does.
     func replaceAgent(by signal: Int32) throws {
         try send(signal, to: .agent)
         continueResponses()
         try logIn()
     }
 
-    /// Starts an agent, like the next login or any command.
+    /// Starts an agent, as the next login or any command does.
     func logIn() throws { try verb("status") }
 
     func wait<Value>(_ what: String, for question: (LedgerTransaction) throws -> Value?) throws -> Value {

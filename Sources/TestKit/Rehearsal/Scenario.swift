@@ -11,7 +11,7 @@ struct Scenario: Sendable {
         case download = "half of a file is stored"
         case upload = "half of a photo is sent"
 
-        /// The prefix of the names of these scenarios.
+        /// The beginning of the names of all scenarios with this kind of work.
         var name: String {
             switch self {
             case .scheduled: "scheduled"
@@ -72,7 +72,7 @@ struct Scenario: Sendable {
     /// Runs the scenario. Blocks until the scenario has ended and everything is removed.
     ///
     /// - Parameter folder: The folder in which the home is kept; `nil` if it is not kept.
-    /// - Throws: ``CommandFailure`` if the scenario cannot be set up. The error does not concern a promise.
+    /// - Throws: ``CommandFailure`` if the scenario cannot be set up. Such an error does not mean that a promise was broken.
     func play(on server: FaultyServer, keptIn folder: URL? = nil) throws -> (Result, FaultyServer) {
         let rehearsal = try Rehearsal(name, budget: budget, grace: grace, server: server, keptIn: folder)
         var seen: String

@@ -25,7 +25,7 @@ package final class GateKeeper: Sendable {
         state.withLock { _ = $0.open.remove(gate) }
     }
 
-    /// Calls `resume` once when the gate is open. If the gate is open already, calls `resume` at once. The returned ticket
+    /// Calls `resume` once when the gate is open. If the gate is open already, calls `resume` immediately. The returned ticket
     /// cancels the wait.
     package func wait(at gate: String, resume: @escaping @Sendable () -> Void) -> Int? {
         let ticket: Int? = state.withLock { state in

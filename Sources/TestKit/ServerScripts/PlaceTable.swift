@@ -59,7 +59,7 @@ final class PlaceTable: Sendable {
     func remove(_ path: String) -> Bool { state.withLock { $0.places.removeValue(forKey: path) != nil } }
 }
 
-/// The first decision about a request to a store of places: a fault, the refusal of a proxy, or the normal handling.
+/// The first decision about a request to a store with a ``PlaceTable``: a fault, the refusal of a proxy, or the normal handling.
 struct PlaceOpening {
     let script: ResponseScript?
     let losesAnswer: Bool

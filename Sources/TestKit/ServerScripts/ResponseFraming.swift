@@ -1,4 +1,4 @@
-/// Tracks the length that a script announces for its response. From this length follows whether the connection can be reused.
+/// Tracks the length that a script announces for its response. This length determines whether the connection can be reused.
 package struct ResponseFraming {
     private enum Head { case none, open, ended }
 

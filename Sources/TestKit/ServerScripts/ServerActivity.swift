@@ -91,7 +91,8 @@ extension ServerActivity {
         return request
     }
 
-    /// Changes an entry. The first outcome is kept. Counts may still grow, for example when a refused body is drained.
+    /// Changes the record of a request. If the record already has an outcome, the outcome does not change. The numbers of bytes
+    /// may still grow, for example when a refused body is drained.
     package mutating func change(_ id: Int, _ body: (inout RecordedRequest) -> Void) {
         let before = requests[id - 1].outcome
         body(&requests[id - 1])

@@ -22,8 +22,8 @@ public final class UploadFaults: Sendable {
             case loseAnswer
             case keepNothing
 
-            /// Returns the response that replaces the requested action. Returns `nil` if the store performs the action and only
-            /// the response is lost.
+            /// Returns the response that the store sends instead of performing the requested action. Returns `nil` if the store
+            /// performs the action and only the response is lost.
             /// - Parameter refusesAt: The time when a refusal is sent.
             func opening(refusesAt: ResponseScript.Beginning = .afterBody) -> ResponseScript? {
                 switch self {

@@ -9,7 +9,7 @@ public final class VirtualServer: Sendable {
     private let gates = GateKeeper()
     private let now: @Sendable () -> Date
 
-    /// - Parameter now: The virtual clock.
+    /// - Parameter now: A closure that returns the time of the virtual clock.
     package init(now: @escaping @Sendable () -> Date) { self.now = now }
 
     // MARK: Routes
@@ -41,7 +41,7 @@ public final class VirtualServer: Sendable {
     /// Closes a gate. Scripts that reach the gate from now on wait there.
     public func closeGate(_ name: String) { gates.close(name) }
 
-    /// Calls `resume` when the gate is open. If the gate is open already, calls `resume` at once.
+    /// Calls `resume` when the gate is open. If the gate is open already, calls `resume` immediately.
     package func wait(at gate: String, resume: @escaping @Sendable () -> Void) { _ = gates.wait(at: gate, resume: resume) }
 
     // MARK: Activity

@@ -35,9 +35,9 @@ package struct AlertArea: Sendable, Equatable {
     /// `true` if the area is drawn or the region table has one of its codes. A circle without a radius does not count.
     var isPlaced: Bool { isDrawn || !regions.isEmpty }
 
-    /// `true` if the area may contain more places than its codes show. This is the case if the area is not drawn, and if a code
-    /// of each type is missing in the region table. Codes of several types are several names of the same area, so one complete
-    /// type is enough.
+    /// `true` if the area may contain more places than its codes show. This is the case if the area is not drawn and, for each
+    /// type of code, the region table does not contain all codes. Codes of several types are several names of the same area. For
+    /// this reason, it is enough if the table contains all codes of one type.
     var isIncomplete: Bool {
         let unknown = Set(unknownCodes.map(\.type))
         return !isDrawn && codes.allSatisfy { unknown.contains($0.type) }
@@ -46,8 +46,8 @@ package struct AlertArea: Sendable, Equatable {
     /// `true` if the area is incomplete and has at least one code of a type in the region table.
     var hasUnknownPart: Bool { !codes.isEmpty && isIncomplete }
 
-    /// The codes that are missing in the region table. The array is empty if the area has a polygon or a circle, because codes
-    /// are used only for areas without a shape.
+    /// The codes of the area that the region table does not contain. The array is empty if the area has a polygon or a circle,
+    /// because codes are used only for areas without a shape.
     package var unknownCodes: [RegionCode] { isDrawn ? [] : codes.filter { RegionTable.europe.region($0) == nil } }
 
     /// The regions that the codes of the area stand for.
@@ -103,13 +103,13 @@ package struct AlertArea: Sendable, Equatable {
             || steps.allSatisfy { abs($0.east * longest.north - $0.north * longest.east) < lineWidth * length }
     }
 
-    /// Returns whether a ring turns around a place (non-zero winding rule). If a ring crosses its own line, the middle of the
-    /// ring is inside. A ring is closed even if the last corner differs from the first corner.
+    /// Returns whether a ring turns around a place (non-zero winding rule). If a ring crosses its own line, a part that the ring
+    /// encloses twice is also inside. A ring is closed even if the last corner differs from the first corner.
     ///
     /// An edge takes the short way around the Earth, so a ring over the date line does not have to be divided. A ring around the
     /// Earth contains the North Pole if the mean latitude of its corners is at least 0. Otherwise, the ring contains the South
-    /// Pole. An ambiguous ring (``isAmbiguous(_:)``) also contains the inside that a flat map shows. The time is proportional to
-    /// the number of corners.
+    /// Pole. An ambiguous ring (``isAmbiguous(_:)``) also contains the places that are inside the ring on a flat map. The time is
+    /// proportional to the number of corners.
     static func contains(_ ring: [Coordinates], _ place: Coordinates) -> Bool {
         guard ring.count >= 3, var last = ring.last else { return false }
         // The number of turns around the place is the number of times that the ring crosses the place's meridian to the east.

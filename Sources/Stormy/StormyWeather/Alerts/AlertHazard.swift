@@ -73,7 +73,7 @@ struct HazardEvidence {
     var hazard: AlertHazard {
         if isForSea || hasOnlySeaAreas { return .marine }
         if let coded = codedHazard { return coded }
-        // An unknown category counts as missing.
+        // Unknown categories are ignored.
         let categories = Set(categories.map { $0.lowercased() }).intersection(Self.knownCategories)
         let isWeather = categories.contains("met")
         if isWeather || categories.isEmpty {

@@ -13,8 +13,8 @@ struct AlertLineage {
     let standing: [AlertMessage]
 
     /// - Parameters:
-    ///   - place: The place. `nil` if cancellations for every place count.
-    ///   - now: The current time. A cancellation or an update has no effect before the time at which it was sent.
+    /// - place: The place. If the place is `nil`, cancellations for all places are used.
+    /// - now: The current time. A cancellation or an update has no effect before the time at which it was sent.
     init(_ messages: [AlertMessage], at place: Coordinates?, now: Date) {
         let known = messages.sorted {
             ($0.sent, $0.identifier, $0.link ?? "") < ($1.sent, $1.identifier, $1.link ?? "")
@@ -134,7 +134,7 @@ struct AlertLineage {
 }
 
 extension AlertMessage {
-    /// `true` if ``AlertBook`` concluded the cancellation from the list of the service.
+    /// `true` if ``AlertBook`` created the cancellation, because the service no longer listed the warning.
     private var isConcluded: Bool { identifier.hasSuffix(AlertBook.gone) }
 
     /// Returns whether the message was sent before `now`. A time without an offset may be local, up to half a day ahead of UTC.

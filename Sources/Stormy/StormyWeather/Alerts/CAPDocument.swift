@@ -75,8 +75,8 @@ package enum CAPDocument {
 
     /// Returns the offset for times without an offset: the first offset of another time in the document.
     ///
-    /// Services write the time of sending in UTC and the times of the hazard in local time without an offset. For this reason,
-    /// UTC in `sent` and in `effective` is not the offset of other times.
+    /// Services write the time of sending in UTC and the times of the hazard in local time without an offset. For this reason, if
+    /// `sent` or `effective` is in UTC, its offset is not used for other times.
     private static func utcOffset(of alert: ResponseXML) -> Int? {
         func offsets(_ elements: [ResponseXML], _ names: [String]) -> [Int] {
             elements.flatMap { element in names.compactMap { element[$0].flatMap { ServiceTime.utcOffset(of: $0.text) } } }

@@ -50,13 +50,13 @@ enum HazardWords {
 
         private static let beginning = 3
 
-        /// The ends of compound words for warnings, for example of the word "Nebelwarnung".
+        /// The last parts of compound words for warnings, for example "warnung" in the word "Nebelwarnung".
         private static let warningEnds = [
             "warnung", "warnungen", "gefahr", "waarschuwing", "varning", "varsel", "varoitus", "riasztás", "riadó",
             "figyelmeztetés", "hoiatus", "viðvörun", "alarm",
         ]
 
-        /// Returns the beginning of a compound word. If the letter "s" joins the parts of the word, the beginning without this
+        /// Returns the first part of a compound word. If the letter "s" joins the parts of the word, the first part without this
         /// letter is also returned.
         private static func stems(of word: String) -> [String] {
             warningEnds.filter { word.hasSuffix($0) && word.count > $0.count }.flatMap { end -> [String] in

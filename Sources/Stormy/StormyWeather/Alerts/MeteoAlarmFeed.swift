@@ -101,8 +101,8 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
         /// The number of the place's documents that are not used: documents without a usable link, and the oldest documents
         /// beyond ``AlertFeed/mostLinks``.
         package var leftOut = 0
-        /// The codes that are missing in the region table, of areas without a polygon or a circle. The codes are sorted, without
-        /// duplicates.
+        /// The codes of areas without a polygon or a circle, if the region table does not contain these codes. The codes are
+        /// sorted, without duplicates.
         package var unknownCodes: [RegionCode] = []
     }
 

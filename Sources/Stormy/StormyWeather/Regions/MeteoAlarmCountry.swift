@@ -12,8 +12,8 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
 
     package var slug: String { rawValue }
 
-    /// The name of the feed in the store, for example "meteoalarm/france". Each feed is stored separately, because the feeds have
-    /// different times and different missing warnings.
+    /// The name of the feed in the store, for example "meteoalarm/france". Each feed is stored separately, because each feed has
+    /// another time, and a warning may disappear from only one feed.
     package var key: String { AlertService.meteoAlarm.rawValue + "/" + slug }
 
     /// Creates the country with a ``key``. Returns `nil` if no country has this key.

@@ -16,8 +16,8 @@ enum DemoPhoto {
     /// Returns whether the photo contains the place where it was taken.
     static func isLocated(_ photo: Data) -> Bool { photo.firstRange(of: Data(latitude)) != nil }
 
-    /// Returns the bytes of the visible picture: the tables and all data after the tables. Returns `nil` if the data is not this
-    /// photo.
+    /// Returns the bytes of the visible picture: the JPEG tables and all data after these tables. Returns `nil` if the data is
+    /// not this photo.
     static func pixels(of photo: Data) -> Data? {
         photo.firstRange(of: picture).map { photo[$0] }
     }

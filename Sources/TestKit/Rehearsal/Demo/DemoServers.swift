@@ -26,11 +26,12 @@ struct DemoServers {
 
     var url: String { server.url }
 
-    /// Serves the first half of the forecast at once, and the second half after ``finishForecast()``.
+    /// Serves the first half of the forecast immediately, and the second half after ``finishForecast()``.
     func serveSlowForecast(now: Date) { server.route("GET", "/v1/forecast*", Self.halfForecast(now: now, until: "rest")) }
 
-    /// Returns a response that sends half of a stormy forecast at once, and the second half when a gate is open. Like a response
-    /// of Open-Meteo, the response is chunked and has no validator. The first half is therefore lost if the connection ends.
+    /// Returns a response that sends half of a stormy forecast immediately, and the second half when a gate is open. Like a
+    /// response of Open-Meteo, the response is chunked and has no validator. The first half is therefore lost if the connection
+    /// ends.
     static func halfForecast(now: Date, until gate: String) -> ResponseScript {
         let forecast = stormyForecast(now: now)
         let half = forecast.prefix(forecast.count / 2)
