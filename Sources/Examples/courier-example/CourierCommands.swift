@@ -184,8 +184,8 @@ struct CourierCommands {
         }
     }
 
-    /// Cancels the await of a download. A task with an equal request then continues the download in the agent after the app
-    /// exits.
+    /// Cancels a download that the app waits for. A task with an equal request then continues the download in the agent after the
+    /// app exits.
     private func drop(_ url: URL) async throws {
         let session = URLSession(configuration: .background(withIdentifier: "courier"))
         let work = Task {
@@ -197,7 +197,7 @@ struct CourierCommands {
                 task.resume()
             }
         }
-        // The test writes a line to standard input when the app has to cancel the await.
+        // The test writes a line to standard input when the app has to cancel the download.
         _ = readLine()
         work.cancel()
         do { _ = try await work.value } catch { log("dropped \((error as? URLError)?.code.rawValue ?? 0)") }

@@ -163,12 +163,12 @@ struct BoxFile {
         }
     }
 
-    /// Searches the media data that no table describes. Dashcams and editors store text in such data.
+    /// Searches the media data that no index table lists. Dashcams and editors store text in such data.
     private func cleanUnnamed(_ boxes: [Box]) {
         let named = NamedMedia(film, block)
         for part in boxes.flatMap({ named.unnamed(in: $0.content) }) where part.count > 8 && !view.search.isFinished {
-            // If no table was found, no table describes the data. In this case, a long film is read to its end only if its
-            // beginning contains a location.
+            // If the file has no index table, no table lists the media data. In this case, a long film is read to its end only if
+            // its beginning contains a location.
             let beginning = part.part(0, named.isEmpty ? MediaSearch.beginning : NamedMedia.longestGap)
             OpaqueBytes(beginning, "box mdat of \(block)").clean()
             if beginning.isTouched, beginning.count < part.count {
@@ -210,8 +210,8 @@ struct BoxFile {
             return view.search.fail(.unproven(block: name))
         }
         let directory = Box(ByteView(LocationSearch(MemoryBytes(movie))), at: 0)
-        // The samples of a metadata track are in this file, but the tables of the samples are in the deflated directory. For this
-        // reason, the samples cannot be found.
+        // The samples of a metadata track are in this file, but the index tables that list the samples are in the deflated
+        // directory. For this reason, the samples cannot be found.
         if directory?.children.contains(where: { $0.type == "trak" && TimedMetadata.isMetadata($0) }) ?? true {
             return view.search.fail(.unproven(block: name))
         }

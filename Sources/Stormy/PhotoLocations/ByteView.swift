@@ -41,7 +41,7 @@ struct ByteView {
         self.init(search, views.flatMap { $0.ranges(0..<$0.count) })
     }
 
-    /// Returns the bytes from an offset. Bytes after the end of the view are left out.
+    /// Returns a view of `count` bytes from an offset. Bytes after the end of the view are left out.
     func part(_ start: Int, _ count: Int) -> ByteView {
         guard start >= 0, count > 0, start < self.count else { return ByteView(search, []) }
         return ByteView(search, ranges(start..<start + min(count, self.count - start)))
@@ -165,7 +165,8 @@ struct ByteView {
 
     // MARK: Searching
 
-    /// Returns the offset of the first occurrence of a pattern after `start`. The method reads only the pieces that are needed.
+    /// Returns the offset of the first occurrence of a pattern after `start`. The method reads only the parts of the file that
+    /// are needed.
     func find(_ pattern: [UInt8], from start: Int = 0, to end: Int = .max) -> Int? {
         let end = min(end, count)
         var position = max(0, start)

@@ -144,7 +144,7 @@ extension CoordinateText {
         "peakfinder", "peakbagger", "strava", "komoot", "mapillary", "toolforge", "yandex", "waze", "here", "openstreetmap",
         "goo",
     ]
-    /// Companies that have a map and other services. The addresses of their maps contain "map" or "ditu".
+    /// Companies that have a map service and other services. The addresses of their maps contain "map" or "ditu".
     private static let companies: Set<String> = ["google", "apple", "bing", "baidu", "amap", "qq", "admin", "maps"]
 
     /// Finds the numbers in an address of a map, for example "windy.com/?47.370094,8.549106,11",
@@ -192,7 +192,7 @@ extension CoordinateText {
         "!2d", ":q=", "EPSG:4326", "///", "%2B", "%2b", "where1", "egree", "%40", "%2540", "q%3D", "q%253D", "ll%3D", "ll%253D",
         "%C2%B0", "%c2%b0", "%25C2%25B0", "LINESTR",
     ]
-    /// The ends of the host names of map services, with the first character of the path.
+    /// The last parts of the host names of map services, with the first character of the path.
     private static let domains = [".com/", ".org/", ".cz/", ".ru/", ".earth/", ".gl/", ".gl?", ".apple/", ".ch/"]
     /// The words of texts about a location, as patterns of at least two letters.
     static let words: [[UInt8]] = {

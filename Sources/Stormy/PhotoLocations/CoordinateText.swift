@@ -262,7 +262,7 @@ struct CoordinateText {
         return range.lowerBound..<range.upperBound + 2
     }
 
-    /// Returns the beginning of the range, up to the last digit or hemisphere.
+    /// Returns the part of the range up to the last digit or hemisphere.
     func trimmed(_ range: Range<Int>) -> Range<Int>? {
         let last = range.last { Self.isDigit(letters[$0]) || isHemisphere($0) }
         return last.map { range.lowerBound..<$0 + 1 }

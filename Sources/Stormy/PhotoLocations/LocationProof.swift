@@ -4,16 +4,16 @@ import Glibc
 /// Searches bytes of any format for known locations. The search finds rationals, doubles, floats and integers in each byte order,
 /// and decimal text. It also finds degrees and minutes, UTF-16, hexadecimal digits, and compressed streams.
 ///
-/// The search shares no code with the parsers, so that it does not repeat an error of a parser. From the parsers, the search
-/// receives only the locations.
+/// The search shares no code with the parsers, so that it does not repeat an error of a parser. The parsers pass only the found
+/// locations to the search.
 struct LocationProof {
-    /// The number of bytes after a piece that are searched together with the piece. If a deflated block of 65,536 bytes begins in
-    /// the piece, the block ends within these bytes.
+    /// The file is searched in pieces. Each piece is searched together with this number of bytes after the piece. For this
+    /// reason, if a deflated block of 65,536 bytes begins in the piece, the end of the block is also searched.
     static let overlap = 1 << 17
     /// The maximum number of bytes of a pattern together with the bytes that confirm the pattern.
     private static let reach = 256
-    /// The maximum distance between a latitude and a longitude of the same location. This limit applies to numbers that may occur
-    /// by chance.
+    /// The maximum number of bytes between a latitude and a longitude of the same location. This limit applies to numbers that
+    /// may occur by chance.
     private static let neighbourhood = 64
     /// The maximum number of inflated bytes of one stream, and of all streams.
     private static let (maximumStream, maximumStreams) = (1 << 20, 256 << 20)
@@ -177,8 +177,8 @@ struct LocationProof {
 
     // MARK: Search
 
-    /// Returns the offset of the first known location in the first `limit` bytes of a piece. The bytes after the limit are used
-    /// only to confirm a location.
+    /// Returns the offset of the first known location in the first `limit` bytes of a piece of the file. The bytes after the
+    /// limit are used only to confirm a location.
     mutating func firstPlace(in bytes: [UInt8], upTo limit: Int) -> Int? {
         guard !patterns.isEmpty else { return nil }
         if let found = search(bytes, limit) { return found }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A location that the parsers found. ``LocationProof`` searches for this location in the result.
+/// A location that the parsers found. ``LocationProof`` searches for this location in the cleaned file.
 package struct FoundPlace: Sendable, Hashable {
     /// The latitude in degrees. South is negative.
     package var latitude: Double?
@@ -126,8 +126,8 @@ final class LocationSearch {
         }
         reads += 1
         bytesRead += range.count
-        // Parsers read each byte a few times, and the number of parts grows with the size of a file. The limits stop the search
-        // if a file makes parsers read the same block repeatedly.
+        // Parsers read each byte a few times, and a larger file has more parts. The limits stop the search if a file makes
+        // parsers read the same block repeatedly.
         guard reads < max(Self.maximumReads, source.count >> 5), bytesRead < 64 * source.count + (1 << 28) else {
             fail(.tooExpensive("too many parts"))
             return nil

@@ -1,4 +1,4 @@
-/// Searches the parts of a film's media data that no table describes. These parts may be blocks of dashcams, messages in the
+/// Searches the parts of a film's media data that no index table lists. These parts may be blocks of dashcams, messages in the
 /// H.264 data of AVCHD cameras, or metadata of frames in JPEG or JPEG 2000.
 struct MediaSearch {
     private let view: ByteView

@@ -1,11 +1,13 @@
-/// The media data that tables of the file describe: the samples of a film's tracks and fragments, and the items of a picture.
+/// The media data that the index tables of the file list: the samples of a film's tracks and fragments, and the items of a
+/// picture.
 ///
 /// A box `mdat` may also contain other bytes. These bytes may be any data, so they are searched like free space.
 struct NamedMedia {
     private let film: Film
     private var ranges = ProtectedRanges()
 
-    /// The maximum number of bytes that are searched in a part that no table describes, if no location is found.
+    /// The maximum number of bytes that are searched in a part of the media data that no index table lists, if no location is
+    /// found.
     static let longestGap = 256 << 20
 
     /// A limit above the size of any file, so that sums of offsets and sizes do not overflow.
@@ -23,10 +25,10 @@ struct NamedMedia {
         ranges.prepare()
     }
 
-    /// `true` if no table was found.
+    /// `true` if no index table was found.
     var isEmpty: Bool { ranges.isEmpty }
 
-    /// Returns the parts of a view that no table describes.
+    /// Returns the parts of a view that no index table lists.
     func unnamed(in view: ByteView) -> [ByteView] {
         view.ranges(0..<view.count).flatMap { ranges.gaps($0) }.map { ByteView(view.search, [$0]) }
     }
@@ -36,7 +38,7 @@ struct NamedMedia {
         for range in film.view.ranges(offset..<offset + min(size, film.view.count - offset)) { ranges.add(range) }
     }
 
-    /// Returns the numbers of a table. A number that is larger than any file is replaced by a large offset.
+    /// Returns the numbers of an index table. A number that is larger than any file is replaced by a large offset.
     private static func numbers(_ table: ByteView, from start: Int, width: Int, count: Int) -> [Int] {
         let count = min(count, max(0, table.count - start) / width, LocationSearch.maximumBlock / width)
         guard let bytes = table.bytes(start, count * width) else { return [] }
@@ -126,7 +128,7 @@ struct NamedMedia {
         }
     }
 
-    /// - Returns: The end of the samples.
+    /// - Returns: The position after the last sample.
     private mutating func addRun(_ run: ByteView, _ start: Int, _ position: Int, _ usual: Int) -> Int {
         guard let flags = run.number(1, 3), let count = run.number(4, 4) else { return position }
         var (position, first) = (position, 8)

@@ -79,7 +79,7 @@ struct PNGFile {
 
         // MARK: Text
 
-        /// The keyword of a text chunk, without the zero at its end.
+        /// The keyword of a text chunk, without the zero byte after the keyword.
         private var keyword: [UInt8] { Array((content.bytes(0, min(80, content.count)) ?? []).prefix { $0 != 0 }) }
 
         private var keywordEnd: Int { keyword.count + 1 }
@@ -114,7 +114,7 @@ struct PNGFile {
             EncodedBytes(hexadecimal: text, start..<text.count, "profile in \(name)").clean()
         }
 
-        /// Returns the index of the first digit, after the line with the number of bytes.
+        /// Returns the index of the first hexadecimal digit after the line with the number of bytes.
         private static func digits(of text: [UInt8]) -> Int? {
             let lines = text.split(separator: 10, omittingEmptySubsequences: false)
             guard

@@ -4,7 +4,7 @@
 package struct PhotoLocations {
     /// The overwrites in the order of the file, without overlaps.
     package let overwrites: [Overwrite]
-    /// The locations that were found. The proof searches for these locations in the result.
+    /// The locations that were found. ``LocationProof`` searches for these locations in the cleaned file.
     package let places: [FoundPlace]
     /// The content credentials that are removed, because they contain a signature of the old bytes.
     package let credentials: [String]

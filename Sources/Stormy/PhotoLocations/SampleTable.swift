@@ -27,7 +27,8 @@ struct Film {
     }
 }
 
-/// The samples of one track, from the tables of the film (ISO 14496-12 §8.7) and of its fragments (§8.8).
+/// The samples of one track. The samples are listed in the index tables of the film (ISO 14496-12 §8.7) and of its fragments
+/// (§8.8).
 struct SampleTable {
     private struct Position {
         var offset: Int
@@ -58,7 +59,7 @@ struct SampleTable {
 
     /// Returns the bytes of each sample. Samples after the end of the film are left out, because the file is incomplete.
     ///
-    /// The search fails if a table contains a position in another box of the film, for example in the directory.
+    /// The search fails if an index table lists a position in another box of the film, for example in the directory.
     func samples() -> [ByteView] {
         // Offsets can be counted from the beginning of the file or of the film. The beginning that puts more samples into boxes
         // with data is used.

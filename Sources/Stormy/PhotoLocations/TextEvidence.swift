@@ -11,10 +11,10 @@ struct TextEvidence {
     /// `isStart` is `true` if the block begins with the first letter. `isEnd` is `true` if the block ends with the last letter.
     let (isStart, isEnd): (Bool, Bool)
 
-    /// The ratings in tenths of bits. The values are for a digit, another found letter, a letter of the text around, and a zero
-    /// or the end of the block next to the text.
+    /// The ratings in tenths of bits. The values are for a digit, another found letter, a letter of the surrounding text, and a
+    /// zero or the end of the block next to the text.
     private static let (digit, mark, other, bound) = (47, 60, 14, 60)
-    /// The required rating with words, the required rating without words, and the maximum rating of the text around.
+    /// The required rating with words, the required rating without words, and the maximum rating of the surrounding text.
     private static let (needed, certain, otherLimit) = (560, 720, 160)
     /// The number of letters before and after a found location that are rated.
     private static let reach = 24

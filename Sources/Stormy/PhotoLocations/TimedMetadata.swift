@@ -45,7 +45,7 @@ struct TimedMetadata {
         }
     }
 
-    /// Cleans telemetry that the tables do not describe.
+    /// Cleans telemetry that no index table of the film lists.
     private func cleanTelemetry(_ name: String) {
         var from = 0
         while let place = file.find(Array("DEVC\0".utf8), from: from), !file.search.isFinished {

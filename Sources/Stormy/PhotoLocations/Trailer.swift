@@ -12,7 +12,7 @@ struct Trailer {
         OpaqueBytes(view, "data after the picture").clean()
     }
 
-    /// Cleans the blocks that are found from their end.
+    /// Cleans the blocks that are found by their last bytes.
     func cleanFromEnd() {
         cleanSamsung()
         cleanInsta360()

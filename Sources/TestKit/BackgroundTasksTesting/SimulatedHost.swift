@@ -8,8 +8,7 @@ import Synchronization
 import TransferMachines
 
 /// A desktop in virtual time with clocks, network, notification server, processes, a ledger in memory, and the real agent. The
-/// agent can die and be replaced. Only the parts through which the agent acts on the desktop are test doubles. Call a host from
-/// one thread at a time.
+/// agent can die and be replaced. Only its effects on the desktop are test doubles. Call a host from one thread at a time.
 package final class SimulatedHost {
     package let clock: VirtualClock
     package let network: VirtualNetwork
@@ -104,7 +103,7 @@ package final class SimulatedHost {
     var presence: Presence { Presence(processes: processes, agent: agentPresence) }
     private let agentPresence = AgentPresence()
 
-    /// Starts an agent, as the next login or any command does.
+    /// Starts an agent, as the next login does.
     ///
     /// - Parameter commits: The number of the commit at which the agent dies, counted from 1; `nil` if the agent does not die.
     package func startAgent(dyingAt commits: Int? = nil, _ moment: LedgerCommitStage = .committed) throws {
@@ -290,8 +289,7 @@ package final class SimulatedHost {
     package func pass(_ seconds: Double, until isEnough: () throws -> Bool = { false }) throws {
         try run()
         let end = clock.awake + seconds
-        // The limit allows on average one point in time with events every four seconds. If events occur more often, code polls
-        // without a pause.
+        // The limit allows one time with events every four seconds. If there are more times, code polls without a pause.
         var moments = 10_000 + Int(min(seconds, 1e9) / 4)
         while try !isEnough() {
             let left = end - clock.awake

@@ -18,13 +18,13 @@ extension LedgerTransaction {
         return transfer.id!
     }
 
-    /// Removes the await of a process that has received its response.
+    /// Records that a process no longer waits for the weather, because the process has received its response.
     func stopAwaiting(process: ProcessIdentity, grace: Double = 0, now: Date) throws {
         for waiter in try waiters() where waiter.process == process { try removeWaiter(waiter.id!, grace: grace, now: now) }
     }
 
-    /// Cancels the awaits of a process whose time is up. Some awaits continue as tasks with the same request, as if the
-    /// cancellation handler had called `downloadTask(with:)`.
+    /// Cancels the transfers that a process waits for, because the time of the process is up. Some of these transfers continue as
+    /// tasks with the same request, as if the cancellation handler had called `downloadTask(with:)`.
     func handOver(process: ProcessIdentity, now: Date, taking isTaken: () -> Bool = { true }) throws {
         for waiter in try waiters() where waiter.process == process {
             try removeWaiter(waiter.id!, grace: AgentSettings().grace, now: now)

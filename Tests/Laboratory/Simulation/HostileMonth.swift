@@ -123,7 +123,7 @@ extension Simulation {
         try machine.restore(backup.ledger)
         trouble.restorations += 1
         app.ledgerCameBack(backup.memory)
-        // Broken invariants are kept. Observations of the ledger before the restore are not used any more.
+        // The list of broken invariants is kept. Values that were read from the ledger before the restore are not used any more.
         watch = InvariantWatch(keeping: watch)
         // If the request is missing, any command of the program submits it again.
         if try machine.ledger.read({ try $0.request("noon") }) == nil { app.submit(noon()) }

@@ -30,10 +30,10 @@ struct InvariantWatch {
 
     private struct ServedNoon {
         let launch: Int64
-        /// The earliest time that the clock has shown since the launch of the occurrence had a result.
+        /// The earliest time that the clock has shown after the launch of the occurrence ended with a result.
         var earliest: Date
-        /// The number of seconds by which the clock was ahead when the launch of the occurrence had a result. `leastLead` is the
-        /// minimum since then.
+        /// The number of seconds by which the clock was ahead when the launch of the occurrence ended with a result. `leastLead`
+        /// is the minimum since then.
         let lead: Double
         var leastLead: Double
     }
@@ -186,13 +186,13 @@ extension Simulation {
         return broken
     }
 
-    /// Checks two days without faults. The check of each noon of the clock must run once, within a minute.
+    /// Examines the two days without faults. The app's check of each noon of the clock must run once, within a minute.
     private func noonsOfTheCalm(_ history: [LaunchRecord]) -> [String] {
         guard let since = watch.calmSince else { return [] }
         var broken: [String] = []
         let calm = Set(history.filter { $0.id! > watch.latestBeforeCalm }.map { $0.id! })
-        // The pause after failed launches is at most six hours. If a noon falls into this pause, it is run late, together with
-        // the noon before.
+        // The pause after failed launches is at most six hours. If a noon falls into this pause, the check of this noon runs
+        // late, together with the check of the noon before.
         var noon = WallClockRule.daily(.noon).next(after: since + 6 * 3_600, in: machine.clock.timeZone)
         while noon < machine.clock.date - 3_600 {
             let results = history.filter { $0.identifier == "noon" && $0.outcome?.isResult == true }

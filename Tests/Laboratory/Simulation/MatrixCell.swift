@@ -6,7 +6,7 @@ import ServerScripts
 import Foundation
 import TransferMachines
 
-/// One cell of the matrix. It has work in a state, an event that happens in this state, and the visible result.
+/// One cell of the matrix: a kind of work in a state, an event that happens in this state, and the visible result.
 package struct MatrixCell: Sendable {
     static let origin = "http://server.test"
     private static let weather = "{\"storm\":\"" + String(repeating: "thunder ", count: 500) + "\"}"
@@ -20,7 +20,8 @@ package struct MatrixCell: Sendable {
 
     package init(_ state: MatrixState, _ cause: MatrixCause) { (self.state, self.cause) = (state, cause) }
 
-    /// The promised result. If the list contains no exception for the cell, the result is the same as without the event.
+    /// The promised result. If ``MatrixPromises`` contains no exception for the cell, the result is the same as without the
+    /// event.
     package var promised: String {
         MatrixPromises.exceptions[state]?[cause] ?? MatrixPromises.usual[state] ?? "?"
     }

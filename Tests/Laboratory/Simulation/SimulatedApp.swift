@@ -24,9 +24,9 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         /// The photos that the app uploads in a second way: each launch reads the tasks of the session, and begins the uploads
         /// that are missing.
         var wanted: [String: WantedPhoto] = [:]
-        /// The photos whose end the delegate has received.
+        /// The photos for which the delegate has received the result of the upload.
         var heard: Set<String> = []
-        /// The notifications that the app requested.
+        /// The identifiers of the notifications that the app requested.
         var told: Set<String> = []
         var broken: [String] = []
     }
@@ -43,13 +43,14 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     var memory = Memory()
     /// `true` if processes do not crash or hang any more.
     var isCalm = false
-    /// `true` if the configuration has a mistake. All processes then end at once.
+    /// `true` if the configuration has a mistake. All processes then end immediately.
     var isMisconfigured = false
     /// The photos that a ledger from a backup did not contain, or listed as unsent. A server may have such a photo twice.
     private(set) var sentAgain: Set<Data> = []
     private var hasOldLedger = false
     private var storms = 0
-    /// The processes whose awaits were cancelled because their time was up. These processes receive no response any more.
+    /// The processes that had to stop waiting for a response, because their time was up. These processes receive no response any
+    /// more.
     private var handedOver: Set<ProcessIdentity> = []
 
     init(_ machine: SimulatedHost, _ dice: Dice) { (self.machine, self.dice) = (machine, dice) }
@@ -227,8 +228,8 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         memory.wanted["wanted-\(memory.wanted.count)-\(name)"] = WantedPhoto(bytes: photo, method: method, name: name)
     }
 
-    /// Begins the uploads that `session.tasks` does not list. The list contains transfers that have not ended, and ends that were
-    /// not delivered.
+    /// Begins the uploads that `session.tasks` does not contain. `session.tasks` contains transfers that have not ended, and
+    /// ended transfers whose result was not delivered.
     private func uploadMissingPhotos() {
         let missing = memory.wanted.keys.filter { !memory.heard.contains($0) }.sorted()
         guard !missing.isEmpty else { return }

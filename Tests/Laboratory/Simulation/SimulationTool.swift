@@ -111,7 +111,7 @@ package enum SimulationTool {
         }
     }
 
-    /// Proves the causes that `why` reports. Each cause is removed in one run and left in another run.
+    /// Proves the causes that `why` reports. Each cause is removed in one run and kept in another run.
     private static func proveWhy(_ seeds: Range<UInt64>) -> Int32 {
         let results = play(seeds) { try WhyProof.play(seed: $0) }
         let tally = results.tally

@@ -99,8 +99,8 @@ struct GroundCommands {
         BGTaskScheduler.shared.run()
     }
 
-    /// Exports one photo for each byte that a test writes to the pipe `PROVING_STEPS`. Without the pipe, exports all photos at
-    /// once.
+    /// Exports one photo for each byte that a test writes to the pipe `PROVING_STEPS`. Without the pipe, exports all photos
+    /// without a pause.
     private static func export(_ task: BGContinuedProcessingTask, steps: Int64, _ log: ProvingLog) async {
         task.progress.totalUnitCount = steps
         var goes = ProcessInfo.processInfo.environment["PROVING_STEPS"].map(bytes(of:))?.makeAsyncIterator()

@@ -12,8 +12,8 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
 
     init(log: ProvingLog) { self.log = log }
 
-    /// Sets the delegate and the categories. `begin()` must be called before `scheduler.run()`. In a launch for a response,
-    /// `run()` delivers the response at once.
+    /// Sets the delegate and the categories. `begin()` must be called before `scheduler.run()`. If the app is launched because
+    /// the user responded to a notification, `run()` delivers the response immediately.
     func begin() {
         center.delegate = self
         let accept = UNNotificationAction(identifier: "accept", title: "Accept")
@@ -29,8 +29,8 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
         ])
     }
 
-    /// Returns the presentation options of `PROVING_PRESENT`. The value is the number of the options. If the value is "silence",
-    /// the delegate does not respond.
+    /// Returns the presentation options of `PROVING_PRESENT`. The value is the raw value of the options. If the value is
+    /// "silence", the delegate does not respond.
     func userNotificationCenter(
         _ center: UNUserNotificationCenter, willPresent notification: UNNotification,
         withCompletionHandler completionHandler: @escaping @Sendable (UNNotificationPresentationOptions) -> Void

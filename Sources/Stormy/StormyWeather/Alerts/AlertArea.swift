@@ -136,8 +136,8 @@ package struct AlertArea: Sendable, Equatable {
     /// the short way over the date line has at most 120 degrees, so the direction is clear.
     private static let unclearWidth = 180.0...240.0
 
-    /// Returns `true` if the ring has an edge that can go around the Earth in two directions. Also returns `true` if the ring has
-    /// an area only when it extends from one side of a map to the other side. A ring around a pole is not ambiguous.
+    /// Returns `true` if the ring has an edge that can go around the Earth in two directions. Also returns `true` if all corners
+    /// are on the date line, because such a ring has an area only on a flat map. A ring around a pole is not ambiguous.
     static func isAmbiguous(_ ring: [Coordinates]) -> Bool {
         guard ring.count >= 3, var last = ring.last else { return false }
         if ring.allSatisfy({ abs($0.longitude) == 180 }) { return true }

@@ -38,9 +38,9 @@ package struct AlertBook: Sendable, Equatable {
     /// replaces the earlier content of this document, even if the identifiers differ.
     ///
     /// - Parameters:
-    /// - keepsUnlisted: `true` if a warning stays in force when its document is no longer listed.
-    /// - now: the current time. If the time of a stored message is later, the message came from a wrong clock, and is not treated
-    ///   as newer.
+    ///   - keepsUnlisted: `true` if a warning stays in force when its document is no longer listed.
+    ///   - now: the current time. If the time of a stored message is later, the message came from a wrong clock, and is not treated
+    ///     as newer.
     package mutating func add(_ listed: [AlertMessage], keepsUnlisted: Bool = true, now: Date = .distantFuture) {
         let listed = Self.joined(listed)
         let links = Dictionary(grouping: listed, by: \.identifier).mapValues { Set($0.map(\.link)) }
@@ -123,9 +123,9 @@ package struct AlertBook: Sendable, Equatable {
     /// is in force again.
     ///
     /// - Parameters:
-    /// - current: all messages that the service lists now.
-    /// - before: the messages that the service listed before.
-    /// - isNewer: `true` if the data is newer than before. Otherwise unlisted warnings are kept, and ended warnings stay ended.
+    ///   - current: all messages that the service lists now.
+    ///   - before: the messages that the service listed before.
+    ///   - isNewer: `true` if the data is newer than before. Otherwise unlisted warnings are kept, and ended warnings stay ended.
     /// - Returns: the number of events that are no longer listed, but were kept because the data is not newer.
     @discardableResult
     package mutating func endMissingWarnings(

@@ -13,8 +13,8 @@ struct AlertLineage {
     let standing: [AlertMessage]
 
     /// - Parameters:
-    /// - place: The place. If the place is `nil`, cancellations for all places are used.
-    /// - now: The current time. A cancellation or an update has no effect before the time at which it was sent.
+    ///   - place: The place. If the place is `nil`, cancellations for all places are used.
+    ///   - now: The current time. A cancellation or an update has no effect before the time at which it was sent.
     init(_ messages: [AlertMessage], at place: Coordinates?, now: Date) {
         let known = messages.sorted {
             ($0.sent, $0.identifier, $0.link ?? "") < ($1.sent, $1.identifier, $1.link ?? "")

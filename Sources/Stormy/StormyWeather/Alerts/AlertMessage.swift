@@ -137,8 +137,8 @@ extension AlertMessage {
     /// Unreadable shapes and areas with too many corners are not included, because they are reported with separate sentences.
     ///
     /// - Parameters:
-    /// - place: the place that these areas may contain.
-    /// - least: the lowest severity at which a warning is relevant.
+    ///   - place: the place that these areas may contain.
+    ///   - least: the lowest severity at which a warning is relevant.
     package func unplaced(at place: Coordinates?, least: CAPSeverity, now: Date) -> Unplaced? {
         if kind == .cancel || hasTooManyCorners == true || hasUnreadableShapes { return nil }
         let counting = infos.filter { info in

@@ -182,7 +182,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         }
     }
 
-    // MARK: Their own words
+    // MARK: Fields of the services
 
     private static func severity(_ warning: JSONValue) -> SeverityEvidence {
         SeverityEvidence(

@@ -17,8 +17,8 @@ package enum DataTime {
     /// unknown or ignored, the response is treated as newer.
     ///
     /// - Parameters:
-    /// - time: the time in the response.
-    /// - last: the latest time in earlier responses.
+    ///   - time: the time in the response.
+    ///   - last: the latest time in earlier responses.
     package static func isNewer(_ time: Date?, than last: Date?, now: Date) -> Bool {
         guard let time = plausible(time, now), let last = plausible(last, now) else { return true }
         return time.timeIntervalSince(last) > rounding
