@@ -39,8 +39,8 @@ package struct AlertBook: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - keepsUnlisted: `true` if a warning stays in force when its document is no longer listed.
-    ///   - now: the current time. If the time of a stored message is later, the message came from a wrong clock, and is not treated
-    ///     as newer.
+    ///   - now: the current time. If the time of a stored message is later, the message came from a wrong clock, and is not
+    ///     treated as newer.
     package mutating func add(_ listed: [AlertMessage], keepsUnlisted: Bool = true, now: Date = .distantFuture) {
         let listed = Self.joined(listed)
         let links = Dictionary(grouping: listed, by: \.identifier).mapValues { Set($0.map(\.link)) }
