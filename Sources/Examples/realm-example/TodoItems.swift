@@ -7,7 +7,7 @@ struct TodoItems: Codable, Sendable {
     enum OpenBehavior: Sendable {
         /// The local file is opened without a download.
         case never
-        /// The items are downloaded if the local file is missing.
+        /// The items are downloaded if the local file does not exist.
         case once
         /// The items are downloaded every time. If the download fails, opening fails.
         case always

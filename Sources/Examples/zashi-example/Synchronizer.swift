@@ -1,7 +1,8 @@
 import BackgroundTransfer
 import Foundation
 
-/// Downloads the new blocks of a chain, one by one. Each block is stored when it is received, so a stop loses no block.
+/// Downloads the new blocks of a chain, one by one. Each block is stored when it is received, so no block is lost if the work is
+/// stopped.
 ///
 /// The server's address is `ZASHI_SERVER`. `/height` returns the number of blocks, and `/block/N` returns block N.
 struct Synchronizer: Sendable {

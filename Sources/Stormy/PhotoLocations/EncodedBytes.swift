@@ -28,7 +28,7 @@ struct EncodedBytes {
         self.init(view, block, width: 6)
         var isEntity = false
         for (index, byte) in (view.bytes(range.lowerBound, range.count) ?? []).enumerated() {
-            // In an attribute, "&#xA;" is the end of a line.
+            // In an attribute, "&#xA;" is an encoded line break.
             if byte == UInt8(ascii: "&") { isEntity = true }
             if !isEntity, let value = Base64.value(byte) { append(value, at: range.lowerBound + index) }
             if byte == UInt8(ascii: ";") { isEntity = false }

@@ -74,7 +74,7 @@ struct JPEGFile {
                 if marker != 0, marker != 0xFF, !(0xD0...0xD7).contains(marker) { return position + found }
                 index = found + (marker == 0xFF ? 1 : 2)
             }
-            // If the last byte of the piece is 0xFF, this byte is read again together with the next byte.
+            // If the last of the read bytes is 0xFF, this byte is read again together with the next byte.
             if piece.count < 2 { break }
             position += piece.last == 0xFF ? piece.count - 1 : piece.count
             if position == view.count - 1 { break }

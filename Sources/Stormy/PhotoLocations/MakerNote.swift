@@ -85,8 +85,8 @@ struct MakerNote {
         }
     }
 
-    /// Sets a text to zero. The offset of the text is counted from the header of the file or from the note. Makers use each of
-    /// these two forms.
+    /// Overwrites a text with zeros. The offset of the text is counted from the header of the file or from the note, because
+    /// makers use both forms.
     private func blank(_ entry: TIFFDirectory.Entry, _ directory: TIFFDirectory, _ note: ByteView) {
         let name = "name of a place in \(block)"
         if entry.isInline { return tiff.fill(entry.value, 4, name) }

@@ -41,7 +41,7 @@ struct SampleTable {
     private let name: String
     /// The stored offsets, and the offsets that are counted from the beginning of the film.
     private var (stored, relative): ([Position], [Position]) = ([], [])
-    /// `false` if a table is missing.
+    /// `false` if the index tables of the track cannot be read.
     private(set) var isReadable = true
 
     private static let maximumSamples = 500_000
@@ -104,8 +104,8 @@ struct SampleTable {
         }
     }
 
-    /// Returns the number of samples, and a function for the size of each sample. The table contains one size for all samples, or
-    /// numbers of 4 to 32 bits.
+    /// Returns the number of samples, and a function for the size of each sample. The index table contains one size for all
+    /// samples, or numbers of 4 to 32 bits.
     private func sizes() -> (count: Int, size: (Int) -> Int?)? {
         if let sizes = table.child("stsz")?.content, let uniform = sizes.number(4, 4), let count = sizes.number(8, 4) {
             return (count, { uniform > 0 ? uniform : sizes.number(12 + 4 * $0, 4) })

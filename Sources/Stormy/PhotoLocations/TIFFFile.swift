@@ -249,7 +249,7 @@ struct TIFFFile {
         guard let directory, !directory.entries.isEmpty else { return }
         if directory.entries.count == 1, directory.entries[0].tag == 0, directory.next == 0 { return }
         GPSDirectory(directory, view, little: little).recordPlaces()
-        // If the version entry is missing, the values may belong to another directory, and are kept.
+        // If the directory has no version entry, the values may belong to another directory, and are kept.
         guard isSeparate || directory.entries.contains(where: { $0.tag == 0 && $0.type == 1 && $0.count == 4 }) else { return }
         for entry in directory.entries where !entry.isInline && entry.value >= 0 && entry.value < view.count {
             // Texts may be long. The values of other entries are short numbers, even if a damaged entry has a larger size.

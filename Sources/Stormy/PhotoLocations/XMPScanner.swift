@@ -123,7 +123,7 @@ struct XMPScanner {
         return result
     }
 
-    /// Returns the position after the closing tag of an element. If the closing tag is missing, returns the end of the text.
+    /// Returns the position after the closing tag of an element. If the element has no closing tag, returns the end of the text.
     private func endOfElement(_ name: [UInt8]) -> Int {
         var (place, depth) = (position, 1)
         while let start = next(UInt8(ascii: "<"), from: place) {
@@ -298,7 +298,7 @@ struct XMPValue {
         starts.append(range.upperBound)
     }
 
-    /// Returns the letter that an entity stands for, in UTF-8.
+    /// Returns the letter that an entity represents, in UTF-8.
     private static func letter(_ entity: ArraySlice<UInt8>) -> [UInt8]? {
         let name = String(decoding: entity, as: UTF8.self)
         guard name.hasPrefix("#") else { return entities[name].map { Array(String(Unicode.Scalar($0)).utf8) } }

@@ -7,8 +7,8 @@ extension StormRule {
     /// Returns the hours up to the horizon for which the forecast has too few values, as ascending windows. Contiguous hours are
     /// joined into one window.
     ///
-    /// An hour is unknown if it is missing in the forecast, or if a necessary value is missing. Gusts and rain are necessary only
-    /// if the forecast has them for any of these hours, because some services never send them.
+    /// An hour is unknown if the forecast does not contain the hour, or does not contain a necessary value of the hour. Gusts and
+    /// rain are necessary only if the forecast has them for any of these hours, because some services never send them.
     package func unknownHours(in forecast: Forecast, now: Date) -> [StormWindow] {
         let horizonEnd = now.addingTimeInterval(Double(horizonHours) * ForecastHour.seconds)
         let hours = forecast.hours.filter { $0.end > now && $0.start < horizonEnd }
@@ -105,8 +105,8 @@ extension ForecastHour {
         return hour
     }
 
-    /// Returns this hour, with the values of another hour that are worse, or that are missing in this hour. An hour with thunder
-    /// keeps the values that decide about thunder.
+    /// Returns this hour with values of another hour. A value of the other hour is used if it is worse, or if this hour does not
+    /// have the value. An hour with thunder keeps the values that decide about thunder.
     fileprivate func worse(_ other: ForecastHour) -> ForecastHour {
         func isThunder(_ code: Int?) -> Bool { code.map(WeatherCode.isThunderstorm) ?? false }
         let decides = weatherCode == nil || isThunder(other.weatherCode) && !isThunder(weatherCode) ? other : self

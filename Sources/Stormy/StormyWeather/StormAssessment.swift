@@ -12,7 +12,7 @@ package enum StormReasonKind: String, Sendable, Hashable, Codable, CaseIterable 
     case rain
 }
 
-/// The condition that makes a reason count as a storm.
+/// The condition because of which a reason counts as a storm.
 package enum StormKey: Sendable, Hashable, Codable {
     /// The value is at or above its limit, in km/h or mm per hour.
     case limit(Double)
@@ -72,8 +72,8 @@ package struct StormReason: Sendable, Equatable, Codable {
     package var from: Date
     /// The end of the last hour.
     package var until: Date
-    /// The strongest condition that makes the reason count. `nil` if the reason does not count, or if an earlier version assessed
-    /// the reason.
+    /// The strongest condition because of which the reason counts as a storm. `nil` if the reason does not count as a storm, or
+    /// if an earlier version of Stormy assessed the reason.
     package var key: StormKey?
     /// The source of the reason, for example "Open-Meteo". `nil` if an earlier version assessed the reason.
     package var source: String?
@@ -126,7 +126,7 @@ package struct StormReason: Sendable, Equatable, Codable {
         return detail(in: units) + because + (source.map { ": \($0)" } ?? "")
     }
 
-    /// `true` if the reason counts only while a warning is in force.
+    /// `true` if the reason counts as a storm only while a warning is in force.
     package var hangsOnWarnings: Bool {
         if case .alert = key { return true }
         return kind == .alert
@@ -236,13 +236,13 @@ package struct Assessment: Sendable, Equatable, Codable {
     package var verdict: StormVerdict
     /// The reasons, sorted by start and then by ``StormReasonKind``. The array is empty if the verdict is not `stormy`.
     package var reasons: [StormReason]
-    /// The reasons that do not count: unconfirmed thunder, warnings that are not severe enough, and warnings of hazards that are
-    /// not storms. `nil` if an earlier version assessed the forecast.
+    /// The reasons that do not count as a storm: unconfirmed thunder, warnings that are not severe enough, and warnings of
+    /// hazards that are not storms. `nil` if an earlier version of Stormy assessed the forecast.
     package var unconfirmed: [StormReason]?
     /// The name of the second service. This service was also requested, because the first forecast had unconfirmed thunder.
     package var second: String?
-    /// The identifiers of messages of warnings that have ended or do not count any more. Storms with only these warnings are
-    /// marked as no longer expected.
+    /// The identifiers of messages of warnings that have ended, or that no longer count as a storm. If a storm has only such
+    /// warnings, the storm is marked as no longer expected.
     package var cancelled: [String]?
     /// The next hours for which no service has values. See ``StormRule/unknownHours(in:now:)``. `nil` if all of these hours are
     /// known.

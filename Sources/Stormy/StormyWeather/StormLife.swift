@@ -24,7 +24,7 @@ package struct StormLife: Sendable, Equatable {
     package struct Shown: Sendable, Equatable, Codable {
         /// The facts of the last alert. These facts can change until the notification is shown.
         package var alerted: Facts
-        /// The facts of ``alerted`` that were on the screen.
+        /// The last value of ``alerted`` that was on the screen. `nil` if no alert was on the screen.
         package var seen: Facts?
         /// The highest level that was ever on the screen.
         package var highest: StormSeverity?
@@ -49,8 +49,8 @@ package struct StormLife: Sendable, Equatable {
         case over(Phase, at: Date)
     }
 
-    /// The part of the state that is also stored in the notification. The copy is newer than the store if a process was killed
-    /// before it stored the state. The copy is also newer if the store was restored from a backup.
+    /// The part of the state that is also stored in the notification. If a process was killed before it stored the state, or if
+    /// the store was restored from a backup, the part in the notification is newer than the part in the store.
     package struct Memory: Sendable, Equatable, Codable {
         /// A counter that increases with each change on the screen.
         package var step = 0

@@ -8,7 +8,7 @@ package struct StormNotificationState: Sendable, Equatable {
         /// The notification was not shown yet, because no notification server is running, because of quiet hours, or because the
         /// do-not-disturb mode hides the notification.
         case waiting
-        /// The notification is on the screen, or the server removed it before the user responded.
+        /// The notification is on the screen, or the notification server removed the notification before the user responded.
         case visible
         /// The user postponed the notification.
         case snoozed
@@ -31,8 +31,8 @@ package struct StormNotificationState: Sendable, Equatable {
     }
 
     package var state: State
-    /// The copy of the storm's state in the notification. `nil` if there is no notification, or if an earlier version added the
-    /// notification.
+    /// The copy of the storm's state that the notification contains. `nil` if the storm has no notification, or if an earlier
+    /// version of Stormy added the notification.
     package var memory: StormLife.Memory?
     /// `true` if the user added a photo of the storm.
     package var hasPhoto: Bool

@@ -13,11 +13,11 @@ extension StormLife {
     ///
     /// New and known windows belong to one storm if they overlap, or if their distance is at most six hours, directly or through
     /// other windows. Windows of the same warning belong to one storm at any distance. If several records form one storm, the
-    /// storm keeps the shown record, or else the oldest record. For this reason, only one alert is shown for a storm. A repeated
-    /// call with the same data changes nothing.
+    /// storm keeps the record whose notification was shown, or else the oldest record. For this reason, only one alert is shown
+    /// for a storm. A repeated call with the same data changes nothing.
     ///
     /// - Parameter known: The storms of the place with their numbers. Also pass storms that ended within the last six hours, so
-    ///   that a storm that returns keeps its record.
+    ///   that a storm that is expected again keeps its record.
     package static func follow(_ known: [(id: Int64, life: StormLife)], _ look: StormCheckData) -> [Change] {
         var changes: [Change] = []
         func note(_ id: Int64, _ life: StormLife, from before: StormLife) {

@@ -1,34 +1,35 @@
 import Foundation
 
-/// The severity of an official warning (CAP). In the configuration, a severity is the minimum severity that counts.
+/// The severity of an official warning (CAP). In the configuration, a severity is the minimum severity at which a warning counts
+/// as a storm.
 package enum CAPSeverity: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Warnings of a minimal threat or a worse threat count.
+    /// A minimal threat. In the configuration: warnings of a minimal threat or a worse threat count as a storm.
     case minor
-    /// Warnings of a possible threat or a worse threat count.
+    /// A possible threat. In the configuration: warnings of a possible threat or a worse threat count as a storm.
     case moderate
-    /// Warnings of a significant threat or a worse threat count.
+    /// A significant threat. In the configuration: warnings of a significant threat or a worse threat count as a storm.
     case severe
-    /// Only warnings of an extraordinary threat count.
+    /// An extraordinary threat. In the configuration: only warnings of an extraordinary threat count as a storm.
     case extreme
-    /// Official warnings do not count.
+    /// In the configuration: official warnings do not count as a storm.
     case off
 }
 
 /// The conditions under which a storm is expected. One condition in any hour of the horizon is sufficient.
 ///
-/// Gusts or rain at their limit count without another condition. Thunder in a forecast is often only a measure of how unstable
-/// the air is. For this reason, thunder needs a confirming condition: rain, or gusts of half their limit.
+/// Gusts or rain at their limit are sufficient without another condition. Thunder in a forecast is often only a measure of how
+/// unstable the air is. For this reason, thunder needs a confirming condition: rain, or gusts of half their limit.
 package struct StormRule: Sendable, Equatable, Codable {
     /// The number of hours from now that are assessed.
     package var horizonHours: Int
-    /// `true` if thunder with a confirming condition counts.
+    /// `true` if thunder with a confirming condition counts as a storm.
     package var thunderstorm: Bool
-    /// The lowest gusts that count, in km/h.
+    /// The lowest gusts that count as a storm, in km/h.
     package var gustsKMH: Double
-    /// The lowest precipitation that counts, in mm per hour.
+    /// The lowest precipitation that counts as a storm, in mm per hour.
     package var rainMMPerHour: Double
-    /// The lowest severity of an official warning that counts without another condition, if the kind of the warning is
-    /// ``AlertHazard/isStorm``.
+    /// The lowest severity at which an official warning counts as a storm without another condition. The kind of the warning must
+    /// be ``AlertHazard/isStorm``.
     package var alertSeverity: CAPSeverity
 
     /// The minimum rain or showers that confirm thunder, in mm per hour. Source of the rule: Open-Meteo's weather code is 95 from
@@ -83,7 +84,7 @@ package struct StormRule: Sendable, Equatable, Codable {
         return assessment
     }
 
-    /// Returns a text that explains to the user why a reason in ``Assessment/unconfirmed`` does not count.
+    /// Returns a text that explains to the user why a reason in ``Assessment/unconfirmed`` does not count as a storm.
     ///
     /// - Parameter second: the other service that was also requested.
     package func words(notCounting reason: StormReason, second: String?) -> String {
@@ -97,9 +98,9 @@ package struct StormRule: Sendable, Equatable, Codable {
         return "\(severity), but the configured minimum is \(alertSeverity.rawValue)"
     }
 
-    /// Returns three lists. The first list contains the warnings that count. The second list contains the warnings that do not
-    /// count, because they are not severe enough or not about a storm. The third list contains the messages of events that no
-    /// longer count (cancelled, weaker, elsewhere, or after the horizon).
+    /// Returns three lists. The first list contains the warnings that count as a storm. The second list contains the warnings
+    /// that are not severe enough or not about a storm. The third list contains the messages of events that no longer count as a
+    /// storm, because they are cancelled, weaker, in another place, or after the horizon.
     private func reasons(of alerts: [AlertEvent], now: Date) -> (counting: [StormReason], others: [StormReason], over: [String]) {
         let horizonEnd = now.addingTimeInterval(Double(horizonHours) * ForecastHour.seconds)
         var (counting, others, over): ([StormReason], [StormReason], [String]) = ([], [], [])
@@ -202,8 +203,9 @@ package struct StormRule: Sendable, Equatable, Codable {
         hour.source.map { "\(forecast.source) and \($0)" } ?? forecast.source
     }
 
-    /// Returns whether the values of an hour are sufficient to recognize a storm. If thunderstorms count, the hour needs a
-    /// weather code. Gusts may be missing, because not every model has gusts, and because the code and the rain are sufficient.
+    /// Returns whether the values of an hour are sufficient to recognize a storm. If thunderstorms count as a storm, the hour
+    /// needs a weather code. The hour does not need gusts, because not every model has gusts, and because the code and the rain
+    /// are sufficient.
     func isKnown(_ hour: ForecastHour) -> Bool {
         thunderstorm ? hour.weatherCode != nil : hour.precipitationMM != nil || hour.gustsKMH != nil
     }

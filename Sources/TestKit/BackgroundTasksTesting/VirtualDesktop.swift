@@ -44,7 +44,7 @@ public struct ShownNotification: Sendable, Equatable {
 
 /// The notification server of a virtual desktop.
 public final class VirtualNotificationServer: Presenter {
-    /// The reaction of the server to notifications.
+    /// The behaviour of the notification server.
     package enum Mood: Sendable, Equatable {
         case shows
         /// No notification server is running.

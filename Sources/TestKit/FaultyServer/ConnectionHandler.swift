@@ -176,8 +176,9 @@ final class ConnectionHandler: ChannelInboundHandler {
         if pending.count < 64 { setReading(true, channel) }
     }
 
-    /// Closes the connection. If bytes are unread, the kernel would respond with a reset that overtakes the response. If the
-    /// client is still sending, only the server's direction is closed. The other direction is closed when the client closes.
+    /// Closes the connection. If the kernel still had unread bytes, it would send a reset that can overtake the response. If the
+    /// client is still sending, only the server's direction is closed. The other direction is closed when the client closes the
+    /// connection.
     private func closeGently(_ channel: any Channel, clientIsSending: Bool) {
         setReading(true, channel)
         channel.close(mode: clientIsSending ? .output : .all, promise: nil)

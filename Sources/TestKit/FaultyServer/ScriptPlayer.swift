@@ -12,7 +12,7 @@ final class ScriptPlayer {
         case wroteStatus(Int)
         case sentBody(Int)
         case stopReading
-        /// The script closes the connection next.
+        /// The next step of the script closes the connection.
         case closing
         /// All steps are done. `isWhole` is `true` if the response has the announced length. `keep` is `true` if the connection
         /// can be used for another request.
@@ -138,7 +138,7 @@ final class ScriptPlayer {
 
     private func write(_ buffer: ByteBuffer, bodyBytes: Int, thenWait pause: Double) {
         channel.writeAndFlush(buffer).assumeIsolated().whenComplete { [self] result in
-            // If a write failed, the end of the connection follows and is recorded at the end.
+            // If a write failed, the connection ends soon. `ConnectionHandler` then records the outcome.
             guard case .success = result, !isOver else { return }
             if bodyBytes > 0 {
                 framing.sent += bodyBytes

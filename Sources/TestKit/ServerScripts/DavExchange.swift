@@ -20,8 +20,8 @@ final class DavExchange: Exchange {
         var refusal = fault?.opening(refusesAt: expects ? .atHead : .afterBody)
         var acceptsBody = request.method == "PUT" && fault?.refuses != true
         if fault == nil, expects {
-            // A client that waits for status 100 receives the refusal before it sends the body. The check is repeated at the end,
-            // because another upload may have been stored in the meantime.
+            // A client that waits for status 100 receives the refusal before the client sends the body. The check is repeated at
+            // the end of the request, because another upload may have been stored in the meantime.
             refusal = Self.obstacle(to: request, at: place, in: store)
             refusal?.beginning = .atHead
             acceptsBody = acceptsBody && refusal == nil

@@ -76,8 +76,8 @@ public struct ResponseScript: Sendable, Equatable, Codable, ExpressibleByArrayLi
             self.isChunked = isChunked
         }
 
-        /// Returns the size of the piece with this number. The default is 64 KiB, because one connection needs memory for one
-        /// piece.
+        /// Returns the size of the part of the body with this number. The default is 64 KiB, because the server keeps one such
+        /// part in memory for each connection.
         package func size(ofPiece number: Int) -> Int {
             guard let last = sizes.last else { return 65_536 }
             return max(1, number < sizes.count ? sizes[number] : last)

@@ -62,7 +62,7 @@ private final class ResumableExchange: Exchange {
 
     private var own: HeaderLine { HeaderLine("Upload-Draft-Interop-Version", "\(store.version)") }
 
-    /// `true` if the client announces that this request is the last request; `nil` if the header is missing.
+    /// `true` if the client announces that this request is the last request; `nil` if the request does not have the header.
     private var announcesComplete: Bool? {
         let name = store.version == 3 ? "Upload-Incomplete" : "Upload-Complete"
         let value = request.headers[name].map { $0 == "?1" }

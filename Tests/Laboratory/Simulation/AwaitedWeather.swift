@@ -5,8 +5,8 @@ import Foundation
 // The changes of the ledger that the API modules make for an awaited transfer. The simulated processes make these changes
 // directly.
 extension LedgerTransaction {
-    /// Makes the process await the weather. If a transfer is running, the process joins it; otherwise a transfer begins. Returns
-    /// the number of the transfer.
+    /// Makes the process wait for the weather. If a transfer is running, the process waits for this transfer. Otherwise, a
+    /// transfer begins. Returns the number of the transfer.
     func awaitWeather(from url: String, process: ProcessIdentity, now: Date) throws -> Int64 {
         var transfer =
             try joinableTransfer(session: "weather", key: "weather", now: now)

@@ -125,7 +125,7 @@ extension Simulation {
         app.ledgerCameBack(backup.memory)
         // The list of broken invariants is kept. Values that were read from the ledger before the restore are not used any more.
         watch = InvariantWatch(keeping: watch)
-        // If the request is missing, any command of the program submits it again.
+        // If the restored ledger does not contain the request, any command of the program submits the request again.
         if try machine.ledger.read({ try $0.request("noon") }) == nil { app.submit(noon()) }
     }
 

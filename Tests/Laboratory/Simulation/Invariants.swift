@@ -15,9 +15,10 @@ struct InvariantWatch {
     private var open: [Int64] = []
     private var lately: [Int64] = []
     private var agentSince: (number: Int, awake: Double) = (0, 0)
-    /// For each running process: the waking seconds when it was first seen, and the number of seconds for which it may run.
+    /// For each running process: the waking seconds when the process was first seen, and the number of seconds for which the
+    /// process may run.
     private var processes: [Int64: (since: Double, limit: Double)] = [:]
-    /// For each process: the number of seconds by which the agent may end it late.
+    /// For each process: the number of seconds by which the agent may end the process late.
     private var lateness: [Int64: Double] = [:]
     private var servedNoons: [Date: ServedNoon] = [:]
     private var lastCommits = -1
@@ -234,8 +235,8 @@ extension Simulation {
                 let isOnce = count == 1 || app.sentAgain.contains(photo) && count > 1
                 if transfer.state == .completed, !isOnce { broken.append("photo \(id) is there \(count) times") }
                 if count > 1, !isOnce { broken.append("photo \(id) is there \(count) times, \(transfer.state.rawValue)") }
-                // If the ledger comes from a backup, it may list a photo as unsent although the photo was sent after the backup.
-                // The copy of the photo is missing, so the transfer fails for this reason.
+                // If the ledger comes from a backup, the ledger may list a photo as unsent although the photo was sent after the
+                // backup. The agent removed its copy of the photo after the upload, so the transfer fails.
                 if transfer.state == .failed, !app.sentAgain.contains(photo), !isGivenUp(transfer) {
                     broken.append("photo \(id) failed: \(transfer.errorMessage ?? "")")
                 }
@@ -254,8 +255,8 @@ extension Simulation {
             && transfer.errorMessage?.hasPrefix("The transfer made no progress for 604800 s. The last error:") == true
     }
 
-    /// Returns the notifications that were shown too often. A notification may be shown again if an agent died before it recorded
-    /// the first time, or if the notification server ended.
+    /// Returns the notifications that were shown too often. A notification may be shown again if an agent died before the agent
+    /// recorded that the notification was shown, or if the notification server ended.
     private func twiceShown() -> [String] {
         // The agent's own notifications are not counted, because they are shown again when their cause returns.
         let history = machine.desktop.history.filter { !$0.identifier.hasPrefix("background-agent.") }

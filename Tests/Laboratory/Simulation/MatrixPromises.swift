@@ -50,8 +50,8 @@ enum MatrixPromises {
         .noticeIsPending: [.personCancels: "shown 0×, withdrawn"],
         .noticeIsBeingShown: [
             .personCancels: "shown 1×, withdrawn",
-            // The next agent cannot determine whether the notification was shown, and shows it again. If a server replaces
-            // notifications by tag, it still shows one notification.
+            // The next agent cannot determine whether the notification was shown, and shows the notification again. A server that
+            // replaces notifications by tag still shows only one notification.
             .agentIsKilled: "shown 2×, delivered", .bothAreKilled: "shown 2×, delivered",
         ],
         .noticeStands: [.personCancels: "shown 1×, withdrawn", .notificationServerIsGone: "shown 2×, delivered"],

@@ -55,7 +55,7 @@ final class MatrixApp: LedgerProgram, @unchecked Sendable {  // because the simu
     private(set) var responses = 0
     /// The number of seconds that a delivery takes.
     var deliverySeconds = 0.1
-    /// For each delivery: the digest of the file, or the state of the transfer if it has no file.
+    /// For each delivery: the digest of the file, or the state of the transfer if the transfer has no file.
     private(set) var deliveries: [String] = []
 
     func begin(_ process: VirtualProcess) {

@@ -64,7 +64,7 @@ package enum SimulationTool {
         return 64
     }
 
-    /// Prints the result of each cause in each state. If the promised result differs, prints it also.
+    /// Prints the result of each cause in each state. If the promised result differs, also prints the promised result.
     private static func playMatrix() -> Int32 {
         var broken = 0
         for state in MatrixState.allCases {

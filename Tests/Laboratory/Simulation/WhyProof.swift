@@ -25,7 +25,8 @@ package struct WhyProof {
         }
     }
 
-    /// The number of seconds within which a request without a cause must run. Other due requests run before it.
+    /// If a request has no cause, the request must run within this number of seconds. The time is for other due requests, which
+    /// run first.
     private static let turns = 20.0
     /// The minimum number of seconds for which unchanged requests are observed. If a cause ends later by itself, the time is
     /// longer.
@@ -109,7 +110,7 @@ package struct WhyProof {
         let removed = question.causes.filter { $0 != kept }
         for cause in removed where cause.metAt == nil { try life.remove(cause, of: question) }
         let end = question.endOfTime(of: removed).addingTimeInterval(Self.turns)
-        // If a cause ends by time alone, it is present until that time.
+        // If a cause ends by time alone, the cause is present until its end time.
         let until = kept.metAt.map { min($0.addingTimeInterval(-0.01), end) } ?? end
         // If a launch of the request is running, it ends by itself.
         guard kept.name != .notRunning, until > life.now else { return }

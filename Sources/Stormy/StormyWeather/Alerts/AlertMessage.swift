@@ -224,8 +224,8 @@ extension AlertMessage {
 }
 
 extension AlertInfo {
-    /// Returns whether the hazard and the severity are the same, and the times overlap or touch. An all-clear is not the same
-    /// hazard as the warning that it ends.
+    /// Returns whether two elements have the same hazard and severity, and their times overlap or touch. An all-clear has another
+    /// hazard than the warning that it ends.
     func isSameHazard(as other: AlertInfo) -> Bool {
         hazard == other.hazard && severity == other.severity && noDanger == other.noDanger
             && from.timeIntervalSince(other.until) <= AlertEvent.touching

@@ -134,8 +134,8 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     package struct Warnings: Sendable, Equatable {
         /// The messages, without tests, exercises and drafts.
         package var messages: [AlertMessage]
-        /// The number of warnings that cannot be read. A warning that is missing in ``messages`` may be one of the unreadable
-        /// warnings.
+        /// The number of warnings that cannot be read. If a warning is not in ``messages``, the warning may be one of these
+        /// unreadable warnings.
         package var unreadable: Int
         /// The time of the data according to the service (see ``DataTime``). `nil` if the response does not contain this time.
         package var dataTime: Date?

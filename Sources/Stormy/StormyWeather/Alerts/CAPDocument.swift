@@ -52,8 +52,8 @@ package enum CAPDocument {
         return message
     }
 
-    /// Returns whether a status is the status of a real message. `nil` if the status is missing or unknown, because a real
-    /// warning may have such a status.
+    /// Returns whether a status is the status of a real message. `nil` if the document has no status or an unknown status,
+    /// because the warning may be real in this case.
     static func isActual(_ status: String?) -> Bool? {
         switch status?.lowercased() {
         case "actual": true

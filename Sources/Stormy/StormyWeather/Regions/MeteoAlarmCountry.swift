@@ -72,7 +72,7 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
     // MARK: Countries without outlines
 
     /// The countries without outlines in the region table. Warnings of these countries have polygons or circles, or codes that
-    /// are missing in the table.
+    /// the table does not contain.
     package static let withoutOutlines: [MeteoAlarmCountry] = [.switzerland, .ukraine, .unitedKingdom]
 
     /// A coarse frame of a country without outlines: latitude and longitude of its corners. Inside the frame, a place that no

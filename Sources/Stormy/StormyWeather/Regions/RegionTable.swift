@@ -130,7 +130,7 @@ package struct RegionTable: Sendable {
     /// Returns the region of a code, or `nil` if the table does not have the code.
     package func region(_ code: RegionCode) -> WarningRegion? { numbers[code].map { records[$0].region } }
 
-    /// Returns whether the type of a code is in the table. Only codes of such types are reported as missing. FIPS codes in the
+    /// Returns whether the type of a code is in the table. A code of another type is not reported as unknown. FIPS codes in the
     /// table are Irish, but most other FIPS codes are American.
     package func isEuropean(_ code: RegionCode) -> Bool {
         types.contains(code.type) && (code.type != "FIPS" || code.value.hasPrefix("EI"))

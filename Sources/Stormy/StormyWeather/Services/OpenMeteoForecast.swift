@@ -72,7 +72,7 @@ private struct Columns {
         ]
         for name in names {
             for spelling in [name, spellings[name]].compactMap({ $0 }) where columns[name] == nil {
-                // An empty array counts as missing.
+                // An empty array is treated like an array that the response does not contain.
                 guard let values = hourly[spelling]?.elements, !values.isEmpty else { continue }
                 columns[name] = Column(values: values, unit: units?[spelling]?.text)
             }

@@ -26,7 +26,7 @@ struct DemoStory {
     let servers: DemoServers
     let evidence: URL?
     var claims = DemoClaims()
-    /// `true` if a real notification is on the screen. In this case the demo waits a few seconds before it removes everything.
+    /// `true` if a real notification is on the screen. In this case the demo waits a few seconds, and then removes everything.
     private(set) var isOnDesktop = false
 
     init(home: ThrowawayHome, servers: DemoServers, evidence: URL?) {
@@ -73,8 +73,8 @@ struct DemoStory {
         claims.add("the check was launched at the requested second", abs(delay) < 1.5, seen: String(format: "%.2f s late", delay))
         let spent = ended.flatMap { launch in launch.endedAt.map { $0.timeIntervalSince(launch.startedAt) } } ?? .infinity
         claims.add(
-            // If the check ended too late, the agent would kill it, and the outcome would be different. The seconds in the
-            // message only show how busy the machine is.
+            // If the check ended too late, the agent would kill the process of the check, and the outcome would be different. The
+            // seconds in the message only show how busy the machine is.
             "the check ended when its time limit was reached", ended?.outcome == .expired,
             seen: String(format: "%.1f s, budget %d s", spent, Self.budget))
         let next = try home.wait(5) { try $0.request("StormyNoon")?.occurrence }
