@@ -4,7 +4,8 @@ struct Box {
     let (start, header): (Int, Int)
     let type: String
     let content: ByteView
-    /// The size of the box with its header. A damaged box can extend beyond the end of the list.
+    /// The size of the box with its header. If the box is damaged, the box can extend beyond the end of the list that contains
+    /// it.
     let size: Int
     private let list: ByteView
 

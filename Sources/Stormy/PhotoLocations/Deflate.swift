@@ -53,10 +53,9 @@ extension Deflate {
         return shortest.map { $0 + [UInt8](repeating: 0, count: length - $0.count) }
     }
 
-    /// Returns blocks without data, with this number of bytes. The last bit of the blocks is the last bit of a byte (RFC 1951
-    /// §3.2.4).
+    /// Returns empty blocks that together have this number of bytes. The blocks end at the end of a byte (RFC 1951 §3.2.4).
     ///
-    /// - Returns: `nil` for 1, 2, 3, 4 and 8 bytes, because no such blocks have these lengths.
+    /// - Returns: `nil` for 1, 2, 3, 4 and 8 bytes, because empty blocks cannot have these lengths.
     private static func emptyBlocks(in length: Int) -> [UInt8]? {
         // A block with fixed codes has 10 bits. The stored block after these blocks begins with 3 bits.
         let kinds: [Int: [UInt8]] = [5: [0], 6: [2, 0], 7: [2, 8, 0], 9: [2, 8, 32, 0, 0]]

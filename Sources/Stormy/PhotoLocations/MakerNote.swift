@@ -17,7 +17,7 @@ struct MakerNote {
     private struct Maker {
         /// The offset of the directory in the note.
         var directory: Int
-        /// The entries with texts and structures that are set to zero.
+        /// The entries with texts and structures that are overwritten with zeros.
         var texts: Set<Int> = []
         /// The entries with the number of a city. Zero is also the number of a city, so the tag of the entry is replaced by a tag
         /// without a meaning.
@@ -49,8 +49,8 @@ struct MakerNote {
             return Maker(directory: 10 + first, texts: [0x39], isRelative: true, little: little)
         }
         if note.has("QVC\0", at: 0) || note.has("DCI\0", at: 0) {
-            // The byte order may differ from the byte order of the file. The number of entries is small, so the byte order of the
-            // note is the byte order in which this number is small.
+            // The byte order of the note may differ from the byte order of the file. The number of entries is small, so a large
+            // number shows that the bytes are in the other order.
             let isOther = note.number(6, 2, little: little) ?? 0 > 0xFF
             return Maker(directory: 6, texts: [0x3006], little: little != isOther)
         }

@@ -61,8 +61,8 @@ struct SampleTable {
     ///
     /// The search fails if an index table lists a position in another box of the film, for example in the directory.
     func samples() -> [ByteView] {
-        // Offsets can be counted from the beginning of the file or of the film. The beginning that puts more samples into boxes
-        // with data is used.
+        // Offsets can be counted from the beginning of the file or of the film. Stormy uses the beginning with which more samples
+        // are inside boxes with data.
         let isOfFile = film.start > 0 && count(from: film.start) > count(from: 0)
         let positions = stored.map { Position(offset: $0.offset - (isOfFile ? film.start : 0), size: $0.size) } + relative
         return positions.filter { $0.size > 0 }.compactMap { position in

@@ -313,7 +313,7 @@ package struct StormLife: Sendable, Equatable {
 
     private mutating func comeBack(_ shown: Shown, _ answer: StormNotificationState, _ mayAlert: Bool, _ now: Date) -> [Command] {
         guard mayAlert, outlook == .expected else { return [] }
-        // A time in the future is not counted, because the clock was ahead at that time.
+        // A time in the future is ignored, because the clock was ahead at that time.
         let recent = shown.returns.filter { $0 <= now && now.timeIntervalSince($0) < Self.returnSpan }
         var facts = facts
         let isNew =

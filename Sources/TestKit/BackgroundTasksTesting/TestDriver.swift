@@ -56,11 +56,11 @@ public actor TestDriver {
     private var reportedOpen: [Int64] = []
     private var latestReported: Int64 = 0
     private var reportedCommits = -1
-    /// The number of the latest launch that the test has received. Launches that began while the test did not wait for a launch
-    /// also count.
+    /// The number of the latest launch that the test has received. A launch that began while the test was not waiting for a
+    /// launch is included.
     private var seenLaunch: Int64 = 0
-    /// Work that did not end within ``patience``, with the number of changes at that time. The driver waits for this work again
-    /// only after another change.
+    /// Work that did not end within ``patience``, with the value of the change counter at that time. The driver waits for such
+    /// work again only after another change.
     private var slow: [Work: Int] = [:]
 
     // MARK: Beginning and end
@@ -134,7 +134,7 @@ public actor TestDriver {
                 alarm: { seconds, action in
                     let number = clock.schedule(after: seconds) {
                         action()
-                        // Tasks that the alarm resumes run before virtual time passes.
+                        // Virtual time must not pass before the tasks that the alarm resumes have run.
                         changes.add()
                     }
                     return { clock.cancel(number) }

@@ -284,8 +284,8 @@ public final class VirtualNotificationServer: Presenter {
         if answers { clock.schedule(after: 0) { tell(.serverAnswers) } }
     }
 
-    /// Does nothing. On most desktops a new agent receives the pressed buttons of existing notifications. The agent calls this
-    /// method.
+    /// Does nothing. On most desktops, a new agent is notified if the user presses a button of a notification that an earlier
+    /// agent showed. The agent calls this method.
     package func adoptNotification(identifier: String, serverID: UInt32, of server: String?) {}
 
     /// Sets the number on the app's icon. The agent calls this method.

@@ -35,7 +35,7 @@ extension Rehearsal {
     /// starts another agent.
     func waitForAgent() throws {
         // No launch has the name "nothing", so the command fails. The agent sends the response together with its other decisions.
-        // When the response arrives, the decisions were therefore made.
+        // When the response arrives, the agent has therefore made these decisions.
         try verb("simulate", "expire", "nothing", ending: .notFound)
     }
 

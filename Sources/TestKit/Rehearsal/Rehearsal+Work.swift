@@ -21,7 +21,8 @@ extension Rehearsal {
         try verb("simulate", "launch", "StormyNoon")
     }
 
-    /// Begins a check, and lets its time run out. The download of the check then continues in the agent.
+    /// Begins a check, and waits until the time limit of the check is reached. The download of the check then continues in the
+    /// agent.
     func beginHandedOverCheck() throws {
         try beginCheck()
         try verb("simulate", "expire", "StormyNoon")

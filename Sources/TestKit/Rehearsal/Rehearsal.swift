@@ -170,7 +170,7 @@ final class Rehearsal: Sendable {
     }
 
     func waitForRequest(_ path: String) throws {
-        // The request has transferred bytes in one direction. The response to this request is therefore already chosen, and a new
+        // Bytes of the request or of its response have been transferred, so the response to this request is already chosen. A new
         // route affects only later requests.
         try waitForRequest("no request for \(path) arrived") {
             $0.path.hasPrefix(path) && $0.outcome == .open && $0.bodyBytesSent + $0.bodyByteCount > 0

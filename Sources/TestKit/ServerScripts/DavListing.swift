@@ -1,6 +1,7 @@
 import Foundation
 
-/// A minimal PROPFIND response that clients accept. It contains sizes, tags and kinds of a resource and of its direct children.
+/// A minimal PROPFIND response that clients accept. The response contains sizes, tags and kinds of a resource and of its direct
+/// children.
 struct DavListing {
     private let store: DavStore
     private let path: String

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Named gates. Scripts wait at them, and tests open them.
+/// Named gates. Scripts wait at gates, and tests open the gates.
 package final class GateKeeper: Sendable {
     private struct State {
         var open: Set<String> = []

@@ -14,7 +14,7 @@ public final class ImmichStore: MountedStore {
     public static let key = "immich key"
 
     private struct State {
-        /// The assets by SHA-1, with their numbers.
+        /// The assets by the SHA-1 of their bytes, each with its identifier.
         var assets: [String: (id: String, bytes: Data)] = [:]
         var copies = 0
         var version: Int?

@@ -54,7 +54,7 @@ package final class RouteTable: Sendable {
     /// Returns whether a route matches this request.
     package func knows(_ request: RecordedRequest) -> Bool { routes.withLock { $0.contains { $0.rank(request) != nil } } }
 
-    /// Returns the handling of a request. If the route has a list of scripts, one script is consumed.
+    /// Returns the exchange that handles a request. If the route has a list of scripts, one script is consumed.
     package func exchange(for request: RecordedRequest) -> any Exchange {
         let responder: Responder? = routes.withLock { routes in
             let ranked = routes.indices.compactMap { index in routes[index].rank(request).map { (index, $0) } }

@@ -153,7 +153,7 @@ public final class S3Store: MountedStore {
         return .status(200, headers: ["ETag": "\"whole\""])
     }
 
-    /// Returns two parts per page, so that clients have to request further pages.
+    /// Returns a page with at most two parts, so that clients have to request further pages.
     private static func list(_ upload: Upload?, after marker: String?) -> ResponseScript {
         guard let upload else { return error(404, "NoSuchUpload") }
         let rest = upload.parts.sorted { $0.key < $1.key }.filter { $0.key > Int(marker ?? "0") ?? 0 }

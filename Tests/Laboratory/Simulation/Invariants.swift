@@ -258,7 +258,7 @@ extension Simulation {
     /// Returns the notifications that were shown too often. A notification may be shown again if an agent died before the agent
     /// recorded that the notification was shown, or if the notification server ended.
     private func twiceShown() -> [String] {
-        // The agent's own notifications are not counted, because they are shown again when their cause returns.
+        // The agent's own notifications are ignored, because the agent shows them again whenever their cause returns.
         let history = machine.desktop.history.filter { !$0.identifier.hasPrefix("background-agent.") }
         return Dictionary(grouping: history, by: \.identifier).compactMap { identifier, showings in
             // Each server may show a notification once. In addition, a ledger from a backup may not contain that the notification

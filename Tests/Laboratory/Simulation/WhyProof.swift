@@ -25,8 +25,8 @@ package struct WhyProof {
         }
     }
 
-    /// If a request has no cause, the request must run within this number of seconds. The time is for other due requests, which
-    /// run first.
+    /// The number of seconds within which a request must run if no cause prevents the request from running. The time is necessary
+    /// because other due requests run first.
     private static let turns = 20.0
     /// The minimum number of seconds for which unchanged requests are observed. If a cause ends later by itself, the time is
     /// longer.

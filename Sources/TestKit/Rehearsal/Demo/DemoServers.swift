@@ -2,7 +2,7 @@ import FaultyServer
 import Foundation
 
 /// The demo's weather service and photo server on the loopback interface. Both servers use real HTTP. The weather response takes
-/// too long.
+/// longer than the time limit of the check.
 struct DemoServers {
     private let server: FaultyServer
     private let photos: DavStore
