@@ -8,7 +8,7 @@ struct BoxFile {
     private static let lists: Set<String> = [
         "moov", "trak", "mdia", "minf", "udta", "moof", "traf", "edts", "jp2h", "asoc", "gpmf", "ilst",
     ]
-    /// The types of boxes with coded pictures or sound, and of boxes with tables about pictures and sound.
+    /// The types of boxes with coded pictures or sound, and of boxes with index tables of pictures and sound.
     private static let pixels: Set<String> = [
         "jxlc", "jxlp", "stbl", "ftyp", "mvhd", "tkhd", "mdhd", "hdlr", "vmhd", "smhd", "dinf", "elst",
         "mvex", "sidx", "mfra", "trun", "tfhd", "tfdt", "mfhd", "ihdr",

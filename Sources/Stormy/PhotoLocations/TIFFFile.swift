@@ -199,7 +199,7 @@ struct TIFFFile {
         entry.size > 5 && ([2, 129].contains(entry.type) || entry.tag == 0x9286 || (0x9C9B...0x9C9F).contains(entry.tag))
     }
 
-    /// Cleans IPTC. Some writers swap the bytes of each group of four.
+    /// Cleans IPTC. Some writers reverse the order of the bytes in each group of four.
     private func cleanIPTC(_ part: ByteView) {
         IPTCBlock(part, "IPTC of \(block)").clean()
         if part.has([0x1C], at: 3), !part.has([0x1C], at: 0) {

@@ -37,7 +37,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's ru
 
     // MARK: Beginning and end
 
-    /// Starts the attempt. Any thread may call this method. All other work happens in the host's own run.
+    /// Starts the attempt. Any thread may call this method. All other work happens while the host runs its events.
     func begin() { later(network.latency) { $0.connect() } }
 
     /// Cancels the attempt. Any thread may call this method.

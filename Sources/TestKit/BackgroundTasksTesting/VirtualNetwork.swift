@@ -94,7 +94,7 @@ public final class VirtualNetwork: Sendable {
     /// The requests for which the test has defined no server or no route.
     var unimplemented: [String] { state.withLock { $0.unimplemented } }
 
-    // MARK: For attempts
+    // MARK: Calls of attempts
 
     /// Returns the seconds until bytes of a group with a common limit are sent. The transmissions of a group are sent one after
     /// another.
@@ -200,7 +200,7 @@ extension VirtualNetwork {
         for attempt in gone { attempt.cancel() }
     }
 
-    /// Closes the network after the test. Call this method in the host's own run.
+    /// Closes the network after the test. Only the caller that runs the host may call this method.
     func close() {
         let rest = state.withLock { state in
             state.isClosed = true

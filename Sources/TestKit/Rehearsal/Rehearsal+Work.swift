@@ -286,7 +286,7 @@ extension Rehearsal {
         try FileManager.default.removeItem(at: photo)
     }
 
-    // MARK: Looking
+    // MARK: Helpers
 
     func ledger<Value>(_ body: (LedgerTransaction) throws -> Value) throws -> Value { try home.ledger().read(body) }
 

@@ -33,7 +33,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         }
     }
 
-    /// Returns the names that are shown with a warning.
+    /// Returns the names of the services to which a warning is credited.
     ///
     /// - Parameter issuer: the service that issued the warning.
     package func attribution(issuer: String) -> String {
@@ -256,7 +256,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
             areaNames: [properties["areaDesc"]?.text].compactMap { $0?.singleLine(limit: 1000) }, isUS: true)
     }
 
-    /// Returns the texts of some members, each on one line.
+    /// Returns the texts of the named members of a JSON object, each on one line.
     private static func texts(_ object: JSONValue, _ names: String...) -> [String] {
         names.compactMap { object[$0]?.text?.singleLine(limit: AlertTexts.longestHeadline) }
     }
