@@ -1,8 +1,8 @@
 /// The reason why bytes are not a valid region table.
 package enum RegionTableError: Error, Equatable, Sendable {
-    /// The bytes at this offset are not valid in this format, or the table ends too early.
+    /// The first bytes are not the beginning of a supported version of the table.
     case unknownFormat
-    /// The bytes at this offset are not valid in this format, or end too early.
+    /// The bytes at this offset are not valid in this format, or the table ends too early.
     case damaged(offset: Int)
 }
 
@@ -79,7 +79,7 @@ struct RegionTableReader {
         return offset..<offset + count
     }
 
-    /// Reads the corners of one ring, in steps. The corners are not stored.
+    /// Reads the corners of one ring, and passes each corner to `visit` in thousandths of a degree. The corners are not stored.
     ///
     /// - Throws: ``RegionTableError/damaged(offset:)`` if a corner is outside of `box`.
     mutating func ring(in box: RegionBox, _ visit: (_ east: Int, _ north: Int) -> Void) throws(RegionTableError) {
