@@ -81,8 +81,8 @@ struct LocationProof {
 
     private mutating func add(_ signed: Double, _ place: Int, isLatitude: Bool) {
         let degrees = abs(signed)
-        // A number with one digit after the point is ignored, because many values contain such a number. Its precision is only
-        // ten kilometres.
+        // A number with one digit after the point is ignored. Many values contain such a number, and the number is precise only
+        // to ten kilometres.
         guard degrees > 0.001, degrees <= 360, abs(degrees * 10 - (degrees * 10).rounded()) > 1e-6 else { return }
         for (text, kind) in Self.texts(degrees) {
             let bytes = Array(text.utf8)

@@ -67,8 +67,8 @@ package struct StormReason: Sendable, Equatable, Codable {
     package var kind: StormReasonKind
     /// The worst value of the run: the highest WMO code, km/h, mm per hour, or 1...4 for the severity of a warning.
     package var peak: Double
-    /// The beginning of the first hour. This time may be before the time of the assessment, because the first hour is the current
-    /// hour.
+    /// The beginning of the first hour. This time may be before the time of the assessment, because the first hour may be the
+    /// current hour.
     package var from: Date
     /// The end of the last hour.
     package var until: Date

@@ -19,7 +19,7 @@ package enum AlertHazard: String, Sendable, Hashable, Codable, CaseIterable {
         }
     }
 
-    /// `true` if the kind was not found from a code or a known word.
+    /// `true` if neither a code nor a known word shows the kind.
     var isUnclassified: Bool { self == .weather || self == .other }
 
     /// The name for the user, for example "snow or ice".

@@ -195,7 +195,7 @@ struct RingNumber: Equatable {
 }
 
 /// A flat map in kilometres with a place at its origin. The corners of a region are added in order. The map is used for at most
-/// 10 km, so its error is much smaller than the error of the outlines.
+/// 10 km, so the error of the map is much smaller than the error of the outlines.
 private struct LocalMap {
     /// The number of kilometres in one degree, on a sphere with a radius of 6,371 km.
     private static let perDegree = 111.195
