@@ -38,7 +38,7 @@ func scheduleTide() {
 
 @main
 enum Tide {
-    /// Schedules the daily task. Commands such as `tide-example background why` show its state.
+    /// Schedules the daily task. Commands such as `tide-example background why` show the state of the task.
     static func main() {
         BackgroundCommands.runIfAsked()
         TideApp.main()

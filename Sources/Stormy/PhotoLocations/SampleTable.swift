@@ -78,7 +78,7 @@ struct SampleTable {
 
     private func count(from start: Int) -> Int { stored.count { film.data(at: $0.offset - start) != nil } }
 
-    // MARK: Tables
+    // MARK: Index tables
 
     private mutating func readTables() {
         guard let runs = table.child("stsc")?.content, let offsets = (table.child("co64") ?? table.child("stco"))?.content,

@@ -116,7 +116,7 @@ final class TLSHandler: ChannelDuplexHandler {
         context.write(wrapOutboundOut(buffer), promise: promise)
     }
 
-    /// Sends close_notify, and then closes. A ``ConnectionCut`` does not call this method: see ``CutHandler``.
+    /// Sends close_notify, and then closes the connection. A ``ConnectionCut`` does not call this method: see ``CutHandler``.
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         if case .established = state, mode != .input {
             state = mode == .output ? .established : .ended

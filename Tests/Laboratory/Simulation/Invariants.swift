@@ -99,7 +99,7 @@ struct InvariantWatch {
     /// Checks that each launch has a reason. Also checks that a launch is repeated only if the launch before had no result.
     private mutating func checkLaunchStart(_ launch: LaunchRecord, _ machine: SimulatedHost) throws {
         if launch.reason.isEmpty { found("launch \(launch.id!) does not say why") }
-        // An interrupted delivery is repeated even if it had a result, so deliveries are not checked here.
+        // An interrupted delivery is repeated even if it had a result, so this check does not apply to deliveries.
         if launch.generation > 1, launch.requestToken != nil, launch.outcome != .skipped {
             let earlier = try machine.ledger.read { try $0.history(limit: 50) }
             let before = earlier.last { $0.identifier == launch.identifier && $0.id! < launch.id! && $0.outcome != .skipped }
@@ -249,7 +249,7 @@ extension Simulation {
     }
 
     /// Returns whether a transfer ended after seven days without progress, as on iOS. Seven days without progress occur only in a
-    /// simulated month. A transfer that ended in this way had attempts and has an error message.
+    /// simulated month. A transfer that ended in this way was tried at least once, and has an error message.
     private func isGivenUp(_ transfer: TransferRecord) -> Bool {
         length == .month
             && transfer.errorMessage?.hasPrefix("The transfer made no progress for 604800 s. The last error:") == true
@@ -261,8 +261,8 @@ extension Simulation {
         // The agent's own notifications are ignored, because the agent shows them again whenever their cause returns.
         let history = machine.desktop.history.filter { !$0.identifier.hasPrefix("background-agent.") }
         return Dictionary(grouping: history, by: \.identifier).compactMap { identifier, showings in
-            // Each server may show a notification once. In addition, a ledger from a backup may not contain that the notification
-            // was shown.
+            // Each server may show a notification once. In addition, a ledger from a backup may have no record that the
+            // notification was shown.
             let allowed =
                 Set(showings.map(\.serverNumber)).count + (watch.deathsBeforeShown[identifier] ?? 0) + trouble.restorations
             return showings.count > allowed

@@ -198,7 +198,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     func submit(_ request: RequestRecord, _ launch: Int64? = nil) {
         let (now, zone) = (now, machine.clock.timeZone)
         write { transaction in
-            // The new request replaces the old request, so only the new request is promised.
+            // The new request replaces the old request, so the simulation expects only the new request to run.
             if let old = try transaction.request(request.identifier) { memory.accepted[old.token] = nil }
             try transaction.submit(request, in: launch, now: now, zone: zone)
         }

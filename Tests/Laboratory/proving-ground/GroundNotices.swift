@@ -96,7 +96,7 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
         if let seconds = values["stays"].flatMap({ Double($0) }) { RunLoop.main.run(until: Date(timeIntervalSinceNow: seconds)) }
     }
 
-    /// Waits for the delegate's responses. The responses are requested after `add`.
+    /// Waits until the delegate has responded. The delegate is called only after `add`.
     private func waitForAnswers() {
         let isOver = Mutex(false)
         Task {
