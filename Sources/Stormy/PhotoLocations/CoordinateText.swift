@@ -68,7 +68,7 @@ struct CoordinateText {
         case UInt8(ascii: "+"): return plusCode(at: index)
         case UInt8(ascii: "/"): return code(at: index)
         case UInt8(ascii: "["), UInt8(ascii: "N"), UInt8(ascii: "S"):
-            // In the texts of some scripts, the hemisphere is a single letter such as "N" after the number.
+            // In the texts of some writing systems, the hemisphere is a single letter such as "N" after the number.
             if let find = sides(at: index) ?? hemispheres(at: letter(index - 1) == 0x20 ? index - 2 : index - 1) { return find }
         default: break
         }

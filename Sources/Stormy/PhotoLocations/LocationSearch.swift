@@ -70,7 +70,7 @@ final class LocationSearch {
     /// - Parameter depth: The number of containers around these bytes.
     init(_ source: PhotoBytes, depth: Int = 0) { (self.source, self.depth) = (source, depth) }
 
-    /// Parses a container inside the current container. Too many levels of containers are a failure.
+    /// Parses a container inside the current container. If there are too many levels of containers, the search fails.
     func nest(_ block: String, _ parse: () -> Void) {
         guard depth < Self.maximumDepth else { return fail(.tooExpensive(block)) }
         depth += 1
@@ -82,7 +82,7 @@ final class LocationSearch {
 
     func fail(_ failure: LocationFailure) { self.failure = self.failure ?? failure }
 
-    /// Records that a structure is parsed. Returns `false` if the structure was parsed before.
+    /// Records that a parser reads a structure. Returns `false` if the structure was read before.
     func begin(_ kind: String, at offset: Int) -> Bool { parsed.insert("\(kind) \(offset)").inserted }
 
     func recordHeader(at offset: Int) { if headers.count < 10_000 { headers.append(offset) } }

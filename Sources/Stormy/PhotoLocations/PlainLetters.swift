@@ -220,7 +220,7 @@ struct PlainLetters {
         ("a\u{308}nge", "ange"), ("A\u{308}NGE", "ANGE"), ("e\u{301}es", "ees"), ("o\u{308}r", "or"), ("o\u{301}", "o"),
         ("e\u{328}", "e"), ("s\u{301}", "s"), ("c\u{301}", "c"),
     ]
-    /// The words of other scripts with which a text about a location may begin.
+    /// The words of other writing systems with which a text about a location may begin.
     static let words: [[UInt8]] =
         (names + sides.filter { $0.1 == "N" || $0.1 == "S" } + marks.filter { $0.1 == "°" }).map { Array($0.0.utf8) }
         + spelled.filter { $0.1 == "N" || $0.1 == "S" }.map { Array($0.0.utf8) }

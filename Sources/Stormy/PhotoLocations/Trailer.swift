@@ -48,7 +48,7 @@ struct Trailer {
         let text = String(decoding: name.filter { $0 >= 0x20 && $0 < 0x7F }, as: UTF8.self)
         let label = "Samsung block \(text)"
         content.recordBlock(label)
-        // A name such as MCC_Data is for the country of the mobile network.
+        // A block with a name such as MCC_Data contains the country of the mobile network.
         let isNamed = name.starts(with: "MCC".utf8) || LocationNames.isLocation(name)
         if kind == 0x0AA1 || isNamed {
             part.fill(2, 2, label)

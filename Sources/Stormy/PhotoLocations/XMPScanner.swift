@@ -148,7 +148,7 @@ struct XMPScanner {
         return LocationNames.isLocation(name[(colon + 1)...])
     }
 
-    /// Returns the first letters in the content of an element that began before the position.
+    /// Returns the range of the first letters in the content of an element. The element began before the current position.
     private func contentRange(of name: [UInt8]) -> Range<Int> {
         guard position < text.count, Self.placeName(name) != nil else { return position..<position }
         let limit = min(text.count, position + 1_000)

@@ -231,7 +231,7 @@ package struct StormLife: Sendable, Equatable {
         memory = Memory(step: memory.step + 1, phase: .over(memory.phase, at: now))
         guard wasShown else { return [] }
         // If the user dismissed the notification, the notification is not withdrawn. A dismissed notification is not on the
-        // screen, and its record contains the user's response.
+        // screen, and still contains the user's response.
         return (answer.state == .dismissed ? [] : [.withdraw]) + [.closePhotoRequest]
     }
 
@@ -319,7 +319,7 @@ package struct StormLife: Sendable, Equatable {
         let isNew =
             facts.level > shown.highest ?? .moderate || facts.isWarned && !shown.alerted.isWarned
             || facts.isAnotherExtreme(than: shown.alerted) || facts.isAnotherHazard(than: shown.alerted)
-        // If an alert for a warning was shown before the storm was called off, the warning counts as known.
+        // If an alert for a warning was shown before the storm was called off, this warning does not cause another alert.
         facts.add(warningsOf: shown.alerted)
         let isSilent = recent.count >= Self.alertingReturns && !isNew
         // If the storm is shown again without an alert, the next alert requires a level that is higher than all earlier levels.
@@ -368,7 +368,7 @@ extension StormLife.Memory {
         self.init()
         let shown = StormLife.Shown(alerted: StormLife.Facts(of: reasons, begins: begins))
         if isShown { phase = .shown(shown) }
-        // The earlier version closed cancelled storms before their end.
+        // The earlier version of Stormy closed a cancelled storm before the end of the storm.
         if isClosed, !isCancelled { phase = .over(phase, at: ends) }
     }
 }

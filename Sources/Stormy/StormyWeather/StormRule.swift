@@ -59,11 +59,11 @@ package struct StormRule: Sendable, Equatable, Codable {
     /// Assesses the hours from `now` to the end of the horizon, including the hour of `now`.
     ///
     /// One storm is sufficient for the verdict `stormy`, even if other hours are unknown. The verdict is calm only if the
-    /// forecast contains the hour of `now` and enough other hours. Missing data never counts as calm.
+    /// forecast contains the hour of `now` and enough other hours. Hours without data never count as calm.
     ///
     /// - Parameters:
-    ///   - second: the forecast of another service. Thunder counts if both forecasts contain thunder. A storm that is only in the
-    ///     second forecast also counts.
+    ///   - second: the forecast of another service. Thunder counts as a storm if both forecasts contain thunder. A storm that is
+    ///     only in the second forecast also counts.
     ///   - alerts: official warnings at the place.
     package func assess(
         _ forecast: Forecast, beside second: Forecast? = nil, alerts: [AlertEvent] = [], now: Date

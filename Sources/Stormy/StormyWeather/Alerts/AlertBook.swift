@@ -8,8 +8,8 @@ package struct AlertEvent: Sendable, Equatable {
     package var messages: [String]
     package var state: State
     /// The `info` elements of the newest message about the place, in one language. There is one element for each hazard and time.
-    /// The array is empty if the warning is cancelled, or is now only for other places. It is also empty if only messages that
-    /// refer to the warning are known.
+    /// The array is empty if the warning is cancelled, or is now only for other places. The array is also empty if only messages
+    /// that refer to the warning are known.
     package var infos: [AlertInfo]
 
     package init(messages: [String], state: State, infos: [AlertInfo]) {
@@ -109,8 +109,8 @@ package struct AlertBook: Sendable, Equatable {
         }
     }
 
-    /// If a warning has no end time and the feed no longer lists the warning, the warning ends at its assumed end. It does not
-    /// end immediately, because a feed may list only its newest warnings, and the warning may still be in force.
+    /// If a warning has no end time and the feed no longer lists the warning, the warning ends at its assumed end. The warning
+    /// does not end immediately, because a feed may list only its newest warnings, and the warning may still be in force.
     package mutating func assumeUnlistedEnds(by current: [AlertMessage]) {
         let listed = Set(current.map(\.identifier))
         for index in messages.indices where !listed.contains(messages[index].identifier) {
@@ -196,9 +196,9 @@ package struct AlertBook: Sendable, Equatable {
     ///     for this place.
     ///   - language: the reader's language, for example "en". Messages in this language are preferred.
     ///   - now: the current time. A cancellation has no effect before the time at which it was sent.
-    ///   - listedAt: the time of the last response. The assumed end of a warning without an end is after the next daily check,
-    ///     because this check requests the service again. The assumed end is limited by the longest duration of a hazard, because
-    ///     a list may be an archive of old warnings.
+    ///   - listedAt: the time of the last response. If a warning has no end time, its assumed end is later than the next daily
+    ///     check, because this check requests the service again. The assumed end is limited by the longest duration of a hazard,
+    ///     because a list may be an archive of old warnings.
     package func events(
         at place: Coordinates?, language: String?, now: Date = .distantFuture, listedAt: Date? = nil
     ) -> [AlertEvent] {

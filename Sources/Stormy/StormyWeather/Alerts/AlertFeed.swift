@@ -99,7 +99,8 @@ package enum AlertFeed {
 
     private static func document(in text: String) -> ResponseXML? {
         guard text.hasPrefix("<"), text.contains("alert") else { return nil }
-        // The XML declaration is skipped, because its encoding belongs to the original document and not to this text.
+        // The XML declaration is skipped, because it contains the encoding of the original document, and not the encoding of this
+        // text.
         let start = text.hasPrefix("<?xml ") ? text.range(of: "?>")?.upperBound : nil
         let root = ResponseXML.read(Data(text[(start ?? text.startIndex)...].utf8))
         return root?.name == "alert" ? root : nil

@@ -76,7 +76,7 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
     package static let withoutOutlines: [MeteoAlarmCountry] = [.switzerland, .ukraine, .unitedKingdom]
 
     /// A coarse frame of a country without outlines: latitude and longitude of its corners. Inside the frame, a place that no
-    /// outline contains is a place of the country. For this reason, the frame is exact only at borders to countries without
+    /// outline contains belongs to the country. For this reason, the frame is exact only at borders to countries without
     /// outlines, and on the coasts of other countries. Switzerland's frame contains Liechtenstein, because the Swiss service also
     /// sends warnings for Liechtenstein.
     private var frame: [(Double, Double)] {
