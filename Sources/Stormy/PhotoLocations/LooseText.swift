@@ -5,7 +5,7 @@ struct LooseText {
     /// The maximum number of letters of one found location.
     private static let longest = 8 << 20
 
-    /// `true` if the format declares these bytes as text. In other bytes, a found text counts only with more evidence
+    /// `true` if the format declares these bytes as text. In other bytes, a found text is used only with more evidence
     /// (``TextEvidence``).
     private let isText: Bool
 

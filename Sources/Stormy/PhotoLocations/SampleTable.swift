@@ -143,7 +143,7 @@ struct SampleTable {
         }
     }
 
-    /// - Returns: The end of the data of this part. `nil` if the end is unknown.
+    /// - Returns: The position after the data of this part. `nil` if this position is unknown.
     private mutating func readFragment(_ part: Box, in fragment: Box, behind end: Int?, _ number: Int, _ usual: Int) -> Int? {
         guard let header = part.child("tfhd")?.content, let flags = header.number(1, 3) else { return nil }
         let isTrack = header.number(4, 4) == number

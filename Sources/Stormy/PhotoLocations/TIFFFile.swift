@@ -144,7 +144,7 @@ struct TIFFFile {
             while next < directories.count, directories[next] <= strip.lowerBound { next += 1 }
             let range = strip.lowerBound..<min(strip.upperBound, next < directories.count ? directories[next] : .max)
             protected.add(range)
-            // A codestream has a last marker, so the bytes after this marker are also searched.
+            // The last marker shows where a codestream ends, so the bytes after this marker are also searched.
             if Codestream.isPlausible(at: range.lowerBound, in: view) {
                 Codestream(view.part(range.lowerBound, range.count), "picture in \(block)").clean()
             }

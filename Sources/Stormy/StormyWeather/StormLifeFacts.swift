@@ -31,7 +31,7 @@ extension StormLife {
         /// `true` if an official warning of these facts has a hazard that the other facts do not have, or have only at a lower
         /// level.
         ///
-        /// Facts that an earlier version stored do not contain the hazards of their warnings.
+        /// Facts that an earlier version of Stormy stored do not contain the hazards of their warnings.
         func isAnotherHazard(than other: Facts?) -> Bool {
             guard let hazards, let other else { return hazards != nil }
             guard let known = other.hazards else { return !other.isWarned }

@@ -41,7 +41,7 @@ package enum WeatherError: Error, Equatable, Sendable {
     case notCAP
     /// The number of warnings that cannot be read.
     case unreadableWarnings(Int)
-    /// The parts of warnings, for example references, that are not used as the service wrote them. Each part has one sentence.
+    /// The parts of warnings that Stormy cannot use unchanged, for example references. Each part is described by one sentence.
     case unusedReferences([String])
     /// The service's data is not newer than in the previous response. Warnings that the data does not contain are kept. `kept` is
     /// the number of these warnings.

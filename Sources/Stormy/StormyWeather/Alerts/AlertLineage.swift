@@ -100,7 +100,7 @@ struct AlertLineage {
 
     // MARK: Unused references
 
-    /// Returns one sentence for each reference of the listed messages that is not used.
+    /// Returns one sentence for each unused reference in the messages that the service lists.
     func unusedReferences(of listed: Set<String>) -> [String] {
         let messages = known.filter { listed.contains($0.identifier) }
         let itself = messages.filter {

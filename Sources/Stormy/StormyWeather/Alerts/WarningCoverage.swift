@@ -65,7 +65,7 @@ package struct WarningCoverage: Sendable, Equatable {
         sources = AlertService.allCases.filter { $0 != .meteoAlarm && $0.covers(place) }.map { service in
             Source(service, refusal: service.needsContact && !hasContact ? .noContact : nil)
         }
-        // The country's own service is faster than MeteoAlarm, which has the same warnings.
+        // MeteoAlarm has the same warnings as the country's own service, but the country's own service is faster.
         let hasService = sources.contains { $0.refusal == nil && !failing.contains($0.service ?? .meteoAlarm) }
         if !hasService {
             let regions = RegionCoverage(of: place)
