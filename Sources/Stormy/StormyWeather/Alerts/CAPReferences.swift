@@ -50,7 +50,7 @@ extension CAPDocument {
 
     private static func isTime(_ word: Substring) -> Bool { ServiceTime.date(String(word), utcOffset: 0) != nil }
 
-    /// Reads references that do not begin with the sender of the document. Each reference ends with a time.
+    /// Reads references that do not begin with the sender of the document. A time is the last part of a reference.
     private static func loose(_ text: Substring, _ own: String) -> [Reference] {
         var (found, fields): ([Reference], [Substring]) = ([], [])
         for field in text.split(separator: ",") {
