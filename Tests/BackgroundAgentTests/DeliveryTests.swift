@@ -148,8 +148,8 @@ import TransferMachines
         #expect(try bench.live().map(\.generation) == [4])
     }
 
-    /// The handler `.backgroundTask(.urlSession("isStormy")) { }` returns without taking events. The events count as delivered
-    /// after that.
+    /// The handler `.backgroundTask(.urlSession("isStormy")) { }` returns without taking events. After the return, the events
+    /// count as delivered.
     @Test func `a handler that takes no events is launched once`() throws {
         let id = try bench.download()
         try bench.turn()
@@ -189,8 +189,8 @@ import TransferMachines
         try hear(first, acknowledging: 1)
         try bench.end(first, .completed, .signalled(9))
         #expect(try bench.launch(first).outcome == .crashed && undelivered == 2)
-        // If a launch acknowledged some events, the next launch starts at once. If a launch acknowledged no event, the next
-        // launch starts after a pause.
+        // If a launch acknowledged some events, the next launch starts immediately. If a launch acknowledged no event, the
+        // next launch starts after a pause.
         let second = try bench.onlyLive()
         try hear(second, acknowledging: 0)
         try bench.end(second, .completed, .signalled(9))
@@ -204,8 +204,8 @@ import TransferMachines
         #expect(bench.launcher.started.count == 3)
     }
 
-    /// The time limit of a launch is too short for all events. The launch acknowledged some events, so the next launch follows at
-    /// once.
+    /// The time limit of a launch is too short for all events. The launch acknowledged some events, so the next launch follows
+    /// immediately.
     @Test func `launches that run out of time do not count as failures if they delivered events`() throws {
         try endThree()
         for number in 1...3 {
@@ -268,7 +268,7 @@ import TransferMachines
         #expect(bench.launcher.started.count == 2)
     }
 
-    /// Each process acknowledges one event and gives back the other events. The next launch follows at once.
+    /// Each process acknowledges one event and gives back the other events. The next launch follows immediately.
     @Test func `events that a process gives back are delivered by the next launch at once`() throws {
         try endThree()
         for number in 1...3 {

@@ -533,7 +533,8 @@ import Testing
         #expect(bench.launcher.started.count == 1)
     }
 
-    /// An app without a delegate is launched for the press, but its process does not handle the press.
+    /// The user presses a notification of an app without a delegate. The app is launched, but its process does not handle the
+    /// press.
     @Test func `a press that the app does not handle is complete after one launch`() throws {
         try add()
         try presented(7)

@@ -6,8 +6,8 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// Tests of received bytes: which bytes of an interrupted response are kept, and which bytes are progress. Also tests how partial
-/// files are checked.
+/// Tests of received bytes: which bytes of an interrupted response are kept, and which bytes count as progress. Also tests how
+/// partial files are checked.
 @Suite struct ReceivedBytesTests {
     private let bench: Bench
     private let tag = HeaderField("ETag", "\"v1\"")
@@ -107,7 +107,7 @@ import TransferMachines
     private var spool: URL { bench.ledger.directories.spool }
     private func files() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: spool.path).sorted() }
 
-    /// Starts a response that contains a complete new version instead of the remaining bytes.
+    /// Starts a response that contains a complete new version of the file instead of the remaining bytes.
     private func begin(newVersion text: String, _ id: Int64) throws -> (FakeTransport.Attempt, ResponseHead) {
         let attempt = try bench.attempt(id)
         let headers = [HeaderField("ETag", "\"v2\""), HeaderField("Content-Length", "\(text.utf8.count)")]

@@ -252,7 +252,8 @@ import TransferMachines
             try bench.ledger.read { try $0.answer(to: question) } == "error: the process that waited for the answer has ended")
     }
 
-    /// If a process has ended, its files are removed at once. The age of the files does not matter, because a clock may be wrong.
+    /// If a process has ended, its files are removed immediately. The age of the files does not matter, because a clock may be
+    /// wrong.
     @Test func `files without an owner in the spool are removed at any age`() throws {
         let spool = bench.ledger.directories.spool
         for (name, age) in [("old", 86_400.0), ("young", 0), ("of-tomorrow", -86_400)] {
@@ -264,8 +265,8 @@ import TransferMachines
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [])
     }
 
-    /// A copy belongs to its process until the copy is recorded in the ledger. The age of the copy does not matter, because a
-    /// clock may be wrong.
+    /// A copy in the spool belongs to the process that made it until the copy is recorded in the ledger. The age of the copy
+    /// does not matter, because a clock may be wrong.
     @Test(arguments: [false, true]) func `a copy in the spool is kept while its process holds it`(_ isKept: Bool) throws {
         let (directories, spool) = (bench.ledger.directories, bench.ledger.directories.spool)
         try bench.submit(after: 2 * 86_400)
@@ -294,8 +295,8 @@ import TransferMachines
         #expect(!FileManager.default.fileExists(atPath: left.path))
     }
 
-    /// A file is at the path of the folder for unknown copies. The copy of a photo is kept in the spool until this file is
-    /// removed.
+    /// Copies without an owner are moved to a folder. In this test, a file is at the path of this folder. The copy of the
+    /// photo is kept in the spool until the file is removed.
     @Test func `a copy that cannot be moved aside stays in the spool`() throws {
         let (directories, spool) = (bench.ledger.directories, bench.ledger.directories.spool)
         try bench.submit(after: 2 * 86_400)

@@ -58,8 +58,8 @@ import Testing
         #expect(try bench.ledger.read { try $0.hasUnfinishedWork() })
     }
 
-    /// One run of the agent's loop has two passes, and the second pass finds the notification. Only a third pass can send the
-    /// changed summary to the server.
+    /// One run of the agent's loop has two passes, and the second pass finds the new notification. Only a third pass can send
+    /// the changed summary to the server.
     @Test func `a notification that comes between two looks changes the summary at once`() throws {
         try add(20)
         try bench.turn()
@@ -100,7 +100,7 @@ import Testing
         try bench.hear(.presenter(.closed(identifier: summary, serverID: number, .dismissed)))
         #expect(try record("n20").state == .closed)
         #expect(try record("n1").state == .delivered)
-        // The next notifications are added to a new summary, which alerts.
+        // The next notifications are added to a new summary, which alerts the user.
         try add(10, from: 30)
         try bench.turn()
         #expect(last?.title == "10 notifications of App" && last?.isQuiet == false)
@@ -138,7 +138,7 @@ import Testing
     }
 
     /// Two notifications may be shown during quiet hours. These notifications are shown individually, with their buttons. If a
-    /// notification is added again after quiet hours, it is shown at once.
+    /// notification is added again after quiet hours, it is shown immediately.
     @Test func `notifications that pass quiet hours are not summarized`() throws {
         try bench.settings { ($0.quietHours, $0.loudLevel) = ("09:00-11:00", 2) }
         try add(2, level: 2)
@@ -184,8 +184,8 @@ import Testing
         #expect(last?.title == "During quiet hours: 5 notifications of App")
     }
 
-    /// If the user enables the category later, the notifications of a week must not appear at once. The agent also does not keep
-    /// running because of these notifications.
+    /// If the user enables the category later, the notifications of a week must not appear all together. The agent also does
+    /// not keep running because of these notifications.
     @Test func `a notification of a disabled category is kept for a day`() throws {
         try bench.settings { $0.silencedCategories = ["photos"] }
         try add(1, category: "photos")

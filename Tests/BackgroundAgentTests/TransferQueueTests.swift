@@ -58,8 +58,8 @@ import TransferMachines
 
     // MARK: Waiting
 
-    /// The agent does not use the conditions that it read at its start until some seconds have passed. If the desktop reports no
-    /// conditions in this time, the agent uses them.
+    /// After its start, the agent waits some seconds for the desktop to report its conditions. If the desktop reports no
+    /// conditions in this time, the agent uses the conditions that it read at its start.
     @Test func `a transfer with conditions waits for the first report of the conditions`() throws {
         try bench.startAgent(turning: false, knowing: false)
         let plain = try bench.download("plain")
@@ -114,7 +114,7 @@ import TransferMachines
         #expect(started() == [first, other, other])
     }
 
-    /// The copy was made when the upload was queued. A later change of the original has no effect on the copy.
+    /// The file was copied when the upload was queued. A later change of the original file has no effect on the copy.
     @Test func `an upload sends the queued copy and not the original`() throws {
         let original = bench.ledger.directories.state.appendingPathComponent("S.jpg")
         try Data("later".utf8).write(to: original)
@@ -496,7 +496,7 @@ import TransferMachines
         #expect(ended.state == .failed && ended.errorCode == URLError.Code.timedOut.rawValue)
         #expect(
             ended.errorMessage?.hasPrefix("The transfer was not complete within 7200 s") == true, "\(ended.errorMessage ?? "")")
-        // A retry by the user restarts the patience.
+        // If the user retries the transfer, its time limit begins again.
         try bench.change(id) { _ = $0.handle(.retried(now: bench.now)) }
         try bench.turn()
         #expect(try bench.transfer(id).state == .running)

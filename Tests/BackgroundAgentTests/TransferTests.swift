@@ -99,7 +99,7 @@ import TransferMachines
         try bench.change(id) { $0.state = .cancelled }
         try bench.turn()
         #expect(bench.transport.cancelled == [attempt.id])
-        // The late end of the attempt is ignored.
+        // The transport reports the end of the attempt late. The agent ignores this report.
         try bench.hear(.transport(.ended(attempt.id, WireEnd(head: nil, failure: .cancelled, bytesSent: 0, bytesReceived: 0))))
         #expect(try bench.transfer(id).state == .cancelled)
     }
@@ -204,8 +204,8 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .completed)
     }
 
-    /// The conditions of the transfer were missing for longer than its time limit. When the conditions are met, the transfer gets
-    /// an attempt before it can fail.
+    /// The conditions of the transfer were not met for longer than its time limit. When the conditions are met, the transfer
+    /// gets an attempt before it can fail.
     @Test func `a transfer that waited longer than its timeout still gets an attempt`() throws {
         bench.conditions.set { $0.isNetworkMetered = true }
         let id = try bench.download {
@@ -237,7 +237,8 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .failed)
     }
 
-    /// The file was complete and verified before the timeout. Only the step that gives the file its final name is missing.
+    /// The file was complete and verified before the timeout. Only the last step, which gives the file its final name, was not
+    /// done yet.
     @Test func `a complete file does not time out`() throws {
         let text = Data("sunny".utf8)
         let part = bench.ledger.directories.spool.appendingPathComponent("transfer-whole")
@@ -313,7 +314,7 @@ import TransferMachines
         #expect(try bench.transfer(id).errorCode == URLError.Code.fileDoesNotExist.rawValue)
     }
 
-    /// Queues an upload of three bytes with its copy.
+    /// Queues an upload of three bytes, and stores the agent's copy of the file.
     private func upload(
         _ kind: UploadKind, _ method: String = "PUT", change: (inout TransferRecord) -> Void = { _ in }
     ) throws -> (id: Int64, body: URL) {
@@ -347,7 +348,7 @@ import TransferMachines
     }
 
     /// The transfer waits while the server's certificate is not trusted, or while the network has a captive portal. After a
-    /// change of the network or the clock, the transfer is tried at once. The user is notified once.
+    /// change of the network or the clock, the transfer is tried immediately. The user is notified once.
     @Test(arguments: ["portal", "certificate", "clock"])
     func `a transfer waits out a captive portal, an untrusted certificate and a wrong clock`(_ what: String) throws {
         let (id, _) = try upload(.webdav)
@@ -404,7 +405,7 @@ import TransferMachines
         #expect(try isShown())
     }
 
-    /// The process that awaits the transfer receives the error at once.
+    /// The process that awaits the transfer receives the error immediately.
     @Test func `an awaited transfer fails at once if the certificate is not trusted`() throws {
         let id = try bench.download(awaitedBy: Bench.waiter)
         try bench.turn()

@@ -277,7 +277,7 @@ final class FakeWakeClock: WakeClock {
     }
 }
 
-/// A test double of logind that responds at once with a state that the test sets.
+/// A test double of logind that responds immediately with a state that the test sets.
 final class FakeSleepManager: SleepManager {
     enum Call: Equatable { case look, delaySleep, allowSleep, suspend }
 

@@ -29,7 +29,7 @@ import Testing
         #expect(snapshot.byteCount == 1_000_003)
         #expect(snapshot.sha256 == FileDigest.sha256(of: bytes))
         #expect(test.mode(copy) == 0o600)
-        // Later changes of the original do not change the copy.
+        // Later changes of the original file do not change the copy.
         try Data("other".utf8).write(to: source)
         try FileManager.default.removeItem(at: source)
         #expect(try Data(contentsOf: copy) == bytes)
@@ -90,7 +90,7 @@ import Testing
         #expect(isFree && spooled == [one.name])
     }
 
-    /// Whether the spool is not claimed. If another test starts a child at the same time, the child has a copy of the lock
+    /// Whether the spool is not claimed. If another test starts a child at the same time, the child also holds the lock
     /// between fork and exec.
     private var isFree: Bool {
         (0..<10_000).contains { _ in

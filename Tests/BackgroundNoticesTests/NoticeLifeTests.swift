@@ -66,7 +66,8 @@ import Testing
         #expect(!notice.needsNumber)
     }
 
-    /// The server's response reaches no agent. The next agent removes the version that the app added earlier.
+    /// The server's response reaches no agent. The next agent removes the version of the notification that the app added
+    /// earlier.
     @Test(arguments: [[NoticeLife.Event.added], [.takenBack(now: Date(timeIntervalSince1970: 1_800_000_000)), .added]])
     func `a notification that the server may show is removed although the app added it again`(_ changes: [NoticeLife.Event]) {
         var notice = life(.presenting)

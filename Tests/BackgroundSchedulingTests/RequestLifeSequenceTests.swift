@@ -29,7 +29,8 @@ private struct RequestWorld {
         var outcome: LaunchOutcome?
     }
 
-    /// The earliest time of the clock since the launch of an occurrence had a result, and how far the clock was ahead.
+    /// Describes an occurrence whose launch had a result: the earliest time of the clock since this result, and how far the
+    /// clock was ahead.
     private struct Served {
         var earliest: Date
         let lead: Double
@@ -165,7 +166,7 @@ private struct RequestWorld {
         if isTold { story.append("\(now): submitted, for \(String(describing: life.occurrence)), by handler: \(isHandler)") }
         carryOut(commands)
         if isDue, let due, lastServed ?? .distantPast < due, life.occurrence != due { found("a due occurrence was dropped") }
-        // If a user submits the request, launches for occurrences of a wrong clock are ignored.
+        // If a user submits the request, launches for occurrences that a wrong clock caused are ignored.
         if own == nil { served = [:] }
         // If a launch is running, two requests are owed: the request of this launch, and the new request.
         owed = live == nil ? 1 : 2

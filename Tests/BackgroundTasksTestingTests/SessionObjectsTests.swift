@@ -112,7 +112,7 @@ import Testing
     }
 
     /// Another process began the upload. The session can therefore report that it delivered all events before the delegate has
-    /// received this end.
+    /// received the end of the upload.
     @Test func `an end is delivered when the delegate has received it, even after a late decision`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             driver.network.server("https://api.test").route("PUT", "/photo", .status(201, body: "stored"))
@@ -154,8 +154,8 @@ import Testing
         try await driver.advance(by: .seconds(60))
     }
 
-    /// Another process began the task, and exited before the task ended. A failed upload keeps its copy, so that the upload can
-    /// be retried.
+    /// Another process began the task, and exited before the task ended. If an upload failed, the agent keeps its copy of the
+    /// file, so that the upload can be retried.
     @Test(arguments: [(201, TransferReport.State.completed), (403, .failed)])
     func `a task whose end was not delivered stays in the list`(_ status: Int, _ end: TransferReport.State) async throws {
         try await TestDriver.run(permitting: []) { driver in

@@ -121,7 +121,7 @@ extension EndToEnd {
             #expect(try names(folder) == (force ? ["notes.txt"] : ["notes (1).txt", "notes.txt"]))
         }
 
-        /// The agent has the mounts of the first command, because this command started the agent.
+        /// The agent uses the same mounted file systems as the first command, because this command started the agent.
         @Test(.enabled(if: Namespaces.areAllowed))
         func `a download of a command with other mounts never gets to another folder of the same path`() throws {
             #expect(try download(server.url + "/disk.img", "--wait").status == 0)
@@ -387,8 +387,8 @@ extension EndToEnd {
             #expect(!lines.contains { $0.contains("ended with") }, "\(result)")
         }
 
-        /// If the released reserve is not enough, the largest inactive partial file is deleted, because its bytes can be
-        /// downloaded again.
+        /// The agent releases the disk space that it keeps in reserve. If this space is not enough, the agent deletes the
+        /// largest inactive partial file, because the bytes of this file can be downloaded again.
         @Test(.enabled(if: Namespaces.areAllowed, "namespaces are not allowed here"))
         func `the largest partial file is deleted if the ledger needs its space`() throws {
             for name in ["small", "large"] {

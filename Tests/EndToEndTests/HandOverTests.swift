@@ -38,8 +38,8 @@ extension EndToEnd {
         }
 
         @Test func `a slow response keeps its connection through the hand-over`() async throws {
-            // The server sends half of the body at once, and the other half only after the app has ended. Like Open-Meteo's
-            // responses, the response is chunked and has no validator.
+            // The server sends half of the body immediately, and the other half only after the app has ended. Like
+            // Open-Meteo's responses, the response is chunked and has no validator.
             let forecast = Data(Weather.forecast().utf8)
             let half = forecast.prefix(forecast.count / 2)
             Weather.serve(

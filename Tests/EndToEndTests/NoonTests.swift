@@ -85,7 +85,7 @@ extension EndToEnd {
             #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
         }
 
-        /// Other programs use all inotify instances. The agent and the app poll instead.
+        /// Other programs use all inotify instances. The agent and the app then check their files at intervals.
         @Test(.enabled(if: Namespaces.areAllowed), arguments: ["max_inotify_instances", "max_inotify_watches"])
         func `the check runs if inotify is used up`(_ limit: String) async throws {
             let home = try Home(server: server, desktop: desktop)
@@ -275,7 +275,8 @@ extension EndToEnd {
         @Test func `a stopped agent is named by status and quit`() throws {
             let home = try Home(server: server, desktop: desktop)
             try home.stormy("schedule")
-            // The agent must not be stopped while it writes. If it were, commands that write would print another message.
+            // The agent must not be stopped while it writes. If the agent were stopped during a write, commands that write to
+            // the ledger would print another message.
             try home.freezeAgent()
             let pid = try #require(home.agentPID)
             defer { kill(pid, SIGCONT) }

@@ -39,8 +39,8 @@ extension EndToEnd {
             #expect(desktop.titles.count == 1)
         }
 
-        /// The server is replaced, as after a crash or in another desktop. The buttons work, and the user is not alerted a second
-        /// time.
+        /// The server is replaced, as after a crash or when the user changes to another desktop. The buttons work, and the
+        /// user is not alerted a second time.
         @Test func `a new notification server shows the notification again`() throws {
             try desktop.restartServer()
             #expect(desktop.listen(for: 2).count == 2)

@@ -230,8 +230,8 @@ extension EndToEnd {
 
         // MARK: Verification
 
-        /// If an end could not be stored, it is delivered again. If the store comes from a backup, it does not contain the end,
-        /// and looks it up in the ledger.
+        /// If Stormy could not store the end of an upload, the agent delivers the end again. If Stormy's store comes from a
+        /// backup, the store does not contain the end, and Stormy looks it up in the ledger.
         @Test(arguments: [true, false])
         func `an upload whose end the store does not know can be queued again`(_ isFromBackup: Bool) async throws {
             let server = try await FaultyServer.start()

@@ -552,7 +552,8 @@ extension EndToEnd {
             #expect(!app.home.log.contains("the agent exited, because"), "the agent waits for the running launch")
             kill(handler, SIGTERM)
             #expect(waitForLog("the agent exited, because a newer version took over the ledger"))
-            // The agent starts the program at its path. This is the same version again, which then reports that it is too old.
+            // The agent starts the program at its path. In this test, this program still has the old version, so it reports
+            // that the ledger is too new.
             #expect(waitForLog("was written by a newer version"))
             #expect(app.lines == ["begin refresh BGAppRefreshTask", "expire refresh"])
             let refused = try app.run("refresh")

@@ -116,8 +116,9 @@ extension EndToEnd {
             #expect(try courier("background", "help", "quit").output.contains("courier-example background quit"))
         }
 
-        /// The app has no scene for the session. The handler is the `UIApplicationDelegate`, the session with its delegate, or a
-        /// closure that creates the session. Each end is delivered once, and the final event comes after the last end.
+        /// The app has no scene for the session. The handler is the `UIApplicationDelegate`, the session with its delegate, or
+        /// a closure that creates the session. The end of each task is delivered once, and the final event comes after the end
+        /// of the last task.
         @Test(arguments: ["delegate", "handler", "application"])
         func `without a scene the session delegate receives the events`(_ form: String) throws {
             home.environment["COURIER_FORM"] = form
@@ -128,7 +129,7 @@ extension EndToEnd {
             #expect(launches.allSatisfy { $0.outcome == .completed }, "\(lines)")
             #expect(lines.filter { $0.hasPrefix("complete") }.sorted() == (0..<3).map { "complete left\($0) ok" })
             #expect(!lines.contains("launched for courier"))
-            // The final event comes after the last end of each batch.
+            // In each batch of events, the final event comes after the end of the last task.
             #expect(lines.filter { $0 == "events delivered" }.count >= launches.count)
             let last = try #require(lines.lastIndex { $0.hasPrefix("complete") })
             #expect(lines[last...].contains("events delivered"))
@@ -147,7 +148,7 @@ extension EndToEnd {
                 try transaction.deliveredTransfers(session: "courier", since: .distantPast).count == 1_000 ? true : nil
             }
             try home.wait("the last launch") { try $0.liveLaunches().isEmpty ? true : nil }
-            // A busy machine needs minutes for the downloads. Launches follow one another as long as downloads end.
+            // A busy machine needs minutes for the downloads. The app is launched again as long as downloads complete.
             let launches = lines.filter { $0 == "launched for courier" }.count
             #expect(launches <= 50, "\(launches) launches")
             #expect(lines.filter { $0.hasPrefix("complete left") && $0.hasSuffix(" ok") }.count == 1_000)
@@ -177,8 +178,8 @@ extension EndToEnd {
             #expect(lines.filter { $0 == "complete left0 ok" }.count >= 3, "\(lines)")
         }
 
-        /// Transfers end while the app is being launched, while it receives events, and while it exits. All these ends are
-        /// delivered.
+        /// Transfers end while the app is being launched, while it receives events, and while it exits. The end of each of
+        /// these transfers is delivered.
         @Test func `transfers that end while the app exits are delivered`() throws {
             server.route("GET", "/soon", ResponseScript.status(200, body: "soon").after(.delay(0.2)))
             for _ in 0..<8 { try courier("leave", server.url + "/soon", "60") }
@@ -224,7 +225,8 @@ extension EndToEnd {
             #expect(Set(lines.filter { $0.hasPrefix("complete left") }).count == 4, "\(lines)")
         }
 
-        /// If the ends were delivered again, the next launch would begin the same transfers again.
+        /// If the end of a transfer were delivered a second time, the next launch would begin the following transfers a second
+        /// time.
         @Test func `an end counts as delivered if its last delegate method begins a transfer and the process ends`() throws {
             home.environment["COURIER_FOLLOW"] = "1"
             try courier("leave", serve(), "3")
@@ -242,7 +244,7 @@ extension EndToEnd {
             #expect(completed == ["complete beside ok", "complete left0 ok", "complete left0 ok"])
         }
 
-        /// The delegate kills each process that delivers the first end.
+        /// The delegate kills each process that receives the end of the first transfer.
         @Test func `an end that crashes every process does not block the other ends`() throws {
             home.environment["COURIER_CRASH"] = "left0"
             try courier("leave", serve(), "4")
@@ -497,7 +499,7 @@ extension EndToEnd {
             #expect(server.requests(matching: "/form").first?.bodyByteCount == 11)
         }
 
-        /// Foundation has the identifier only for bundles. Code for iOS unwraps it without a check.
+        /// Foundation has an identifier only for apps that are bundles. Code for iOS unwraps the identifier without a check.
         @Test func `an app knows its identifier`() throws {
             try courier("who")
             #expect(lines == ["courier-example 0"])
@@ -516,8 +518,8 @@ extension EndToEnd {
             #expect(spool.isEmpty, "\(spool)")
         }
 
-        /// A task continues the cancelled download on the connection of the await. The end of the download is delivered in a
-        /// launch.
+        /// The app cancels the `await` of a download. A task continues this download on the connection that the `await` used.
+        /// The end of the download is delivered in a launch.
         @Test func `a download whose await was cancelled is continued by a task`() throws {
             let url = serveHalf()
             let pipe = try StepPipe(in: home.folder)
@@ -550,7 +552,7 @@ extension EndToEnd {
             #expect(lines.contains("complete get0 ok"))
         }
 
-        /// When its condition is lost, the transfer stops. The received bytes are kept.
+        /// If a condition of the transfer is not met any more, the transfer stops. The received bytes are kept.
         @Test func `a network that becomes metered stops a transfer without expensive access`() throws {
             let system = try SystemServices()
             home.environment.merge(system.environment) { $1 }

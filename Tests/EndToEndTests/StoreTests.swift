@@ -109,7 +109,8 @@ extension EndToEnd {
             #expect(report == true)
         }
 
-        /// The files look like leftovers, but they are parts of the ledger. The agent creates a new ledger with all data.
+        /// The removed files look like leftovers, but they belong to the database of the ledger. The agent creates a new
+        /// ledger with all data.
         @Test(arguments: [["-shm"], ["-wal"], ["-wal", "-shm"]])
         func `removing the side files of the ledger loses no data`(_ endings: [String]) async throws {
             let server = try await FaultyServer.start()
@@ -141,7 +142,8 @@ extension EndToEnd {
             #expect(whole.output == "ok\n", "\(whole)")
         }
 
-        /// The agent is stopped and has not detected the loss. A command must not write to files that the agent would never read.
+        /// The agent is stopped and has not detected that the files were removed. A command must not write to files that the
+        /// agent would never read.
         @Test(arguments: [["-shm"], ["-wal"], ["-wal", "-shm"]])
         func `a ledger without its side files is not written while the agent is stopped`(_ endings: [String]) async throws {
             let server = try await FaultyServer.start()

@@ -36,7 +36,7 @@ extension EndToEnd {
         }
 
         /// Root can read all files. If root runs this test, the command runs in a user namespace that does not contain root's
-        /// number.
+        /// user ID.
         @Test func `photos that cannot be read make the upload of a folder fail`() throws {
             let home = try Home(extra: Self.destination("http://127.0.0.1:1/"))
             home.environment["STORMY_NO_AGENT"] = "1"

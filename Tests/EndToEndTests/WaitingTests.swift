@@ -199,7 +199,7 @@ extension EndToEnd {
                 late.end()
             }
             try home.wait("the second agent") { try ($0.fact(.agent)?.startedAt ?? Date()) < Date() - 20_000 ? true : nil }
-            // When the agent replies, it has planned with its current clock.
+            // When the agent replies, it has already planned all work with the current time of its clock.
             #expect(try home.stormy("simulate", "expire", "StormyNoon").errors.contains("no launch"))
             #expect(try home.history() == ["appRefresh completed"])
             #expect(try home.wait("the next one") { try $0.request("StormyNoon")?.occurrence } == next)

@@ -167,7 +167,8 @@ import Testing
         }
     }
 
-    /// Cleans a photo that needs several reads. The first reads parse the photo, and the last read proves the result.
+    /// Cleans a photo that needs several reads. The first reads parse the photo, and the last read proves that the cleaned
+    /// photo has no location.
     private func clean(after read: Int, _ change: @escaping (String) -> Void) throws -> (path: String, PhotoCleaning.Report) {
         let path = try write(photo + [UInt8](repeating: 1, count: 200_000), to: "photo")
         let descriptor = open(path, O_RDWR)

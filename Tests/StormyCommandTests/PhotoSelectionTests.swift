@@ -59,7 +59,8 @@ import Testing
         }
     }
 
-    /// Returns a finder for which all photos of a folder are renamed after each of its first lists of the folder.
+    /// Returns a finder for a test in which photos are renamed. After each of the first lists of a folder, all photos of this
+    /// folder are renamed.
     private static func finder(renaming times: Int) -> PhotoFinder {
         let count = Mutex(0)
         return PhotoFinder(isRecursive: true) { folder in

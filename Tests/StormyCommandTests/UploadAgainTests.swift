@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    /// No agent is running, so the store does not receive the ends of the uploads.
+    /// No agent is running, so the store does not record how the uploads ended.
     @Test func `photos whose uploads were cancelled are queued again among hundreds`() async throws {
         try await PhotoHome.play { home, _ in
             await home.setStartsAgents(false)
@@ -343,7 +343,7 @@ import Testing
         }
     }
 
-    /// A new store counts its photos from one again. The agent's ledger still contains the old uploads.
+    /// A new store numbers its photos from one again. The agent's ledger still contains the old uploads.
     @Test func `a new store does not mistake an old upload for the upload of a new photo`() async throws {
         let configuration =
             PhotoHome.destination("webdav", VirtualHome.origin + "/one/")

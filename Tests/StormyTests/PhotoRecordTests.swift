@@ -71,7 +71,7 @@ import Testing
         #expect(try store.photos().count == 2)
         #expect(once.submission != nil && again.submission == once.submission)
         try end(once)
-        // A ledger from a backup does not contain the completed upload. The copy of the photo is missing.
+        // A ledger from a backup does not contain the completed upload. The agent's copy of the photo is also missing.
         #expect(try end(once, as: .failed) == nil)
         #expect(try begin(storm: 1).photo.state == .completed)
         #expect(try begin(storm: 1).photo.submission == once.submission)

@@ -126,7 +126,7 @@ private func document(
         let content = try AlertFeed.parse(Data(feed("<![CDATA[\(latin)]]>").utf8), base: "https://a.example/")
         guard case .message(let message)? = content.entries.first else { throw WeatherError.noData }
         #expect(message.infos.map(\.event) == ["Sturm – Böen"])
-        // For other texts, and for warnings that cannot be read, the link is used.
+        // If an entry contains another text, or a warning that cannot be read, the link of the entry is used.
         for text in ["<![CDATA[<p>An alert</p>]]>", "An alert", "<![CDATA[<alert/>]]>", "<![CDATA[<alert>]]>"] {
             #expect(try entries(feed(text)) == ["https://a.example/1"], "\(text)")
         }
@@ -288,7 +288,7 @@ private func document(
         #expect(read.dropLast().map(\.latitude) == numbers.map { (Double($0) ?? .nan) + 0 })
     }
 
-    /// If the warning were read with only some of its areas, it would be missing at the other places.
+    /// If only some areas of the warning were read, the places in its other areas would get no warning.
     @Test func `a warning with too many corners has no drawn area and is marked`() throws {
         func corners(_ count: Int) -> String { "2,1 1,2 " + String(repeating: "1,1 ", count: count - 2) }
         let most = try polygon(corners(CAPDocument.mostCorners))
@@ -347,7 +347,7 @@ private func document(
         // If a message is sent again with its identifier, it belongs to the same event.
         let again = AlertBook([first, message("a", 15, from: 9, until: 10)]).events(at: nil, language: nil)
         #expect(again.count == 1 && again[0].infos.first?.from == noon + 9 * 3600)
-        // A cancellation without a known warning contains no hazard.
+        // If no known warning belongs to a cancellation, the cancellation contains no hazard.
         #expect(AlertBook([cancel]).events(at: nil, language: nil).map(\.infos) == [[]])
     }
 
@@ -384,7 +384,7 @@ private func document(
         #expect(infos([first, here, message("c", 60, .update, of: ["a"], from: 6, until: 7)]).map(\.from) == [noon + 6 * 3600])
     }
 
-    /// An entry that cannot be read may be a missing warning, so such entries are counted.
+    /// An entry that cannot be read may be a warning that the user needs. Such entries are therefore counted.
     @Test func `entries that cannot be read are counted`() throws {
         let list = "{\"features\":[null,1,{\"properties\":null},{},{\"properties\":{\"status\":\"Test\"}}]}"
         for service in [AlertService.nws, .metNorway] {
@@ -506,7 +506,7 @@ private func document(
         }
     }
 
-    /// The warning may be missing in one response of a service, and may be listed again in the next response.
+    /// One response of a service may not list the warning, and the next response may list it again.
     @Test func `a warning that is listed again after a gap is valid again`() {
         var book = AlertBook([message("a", 0)])
         func list(_ messages: [AlertMessage]) {
@@ -634,7 +634,7 @@ private final class Desk {
             let commands =
                 storms[id]?.handle(.checked(StormNotificationState(shown.contains(id) ? .visible : .none), now: now)) ?? []
             if commands.contains(.alert) {
-                // If a warning begins three hours earlier than before, it alerts again.
+                // If a warning begins three hours earlier than before, the user is alerted again.
                 let begins = storms[id]?.shown?.alerted.begins ?? now
                 let isEarlier = before.map { $0.timeIntervalSince(begins) >= StormLife.earlierStart } ?? false
                 if !isEarlier { notices += 1 }
@@ -645,10 +645,10 @@ private final class Desk {
     }
 }
 
-/// One event in the messages of its services. An event has several independent chains, for example one chain for a county and one
-/// chain for a zone.
+/// One weather event, as the messages of the weather services describe it. An event has several independent chains, for
+/// example one chain for a county and one chain for a zone.
 private struct Lineage {
-    /// The new messages in each check.
+    /// The new messages that each check receives.
     private(set) var steps: [[AlertMessage]] = []
     let isCancelled: Bool
     private let noon: Date

@@ -262,7 +262,8 @@ import Testing
 
     // MARK: Times
 
-    /// The hours between UTC and the local time of the service. The service writes `sent` in UTC, and other times in local time.
+    /// Each argument is the offset of the service's local time from UTC, in hours. The service writes `sent` in UTC, and other
+    /// times in local time.
     @Test(arguments: [-11.0, -5, 0, 5.5, 8]) func `UTC in the time of sending is not the offset of local times`(_ offset: Double)
         throws
     {

@@ -115,8 +115,9 @@ private func forecast(_ answer: WeatherResponse) throws -> Forecast {
         }
     }
 
-    /// The service may send a forecast from a cache that is hours old. The cache depends on the request headers, so the second
-    /// request has a different `Accept` header. If the second forecast is also old, it counts as an old forecast.
+    /// The service may send a forecast that has been in a cache for hours. Requests with different headers use different
+    /// caches, so the second request has a different `Accept` header. If the second forecast is also old, it counts as an old
+    /// forecast.
     @Test func `an old forecast is requested once more with another media type`() throws {
         let service = NationalWeatherService()
         let (url, made) = ("https://api.weather.gov/gridpoints/TAE/58,65/forecast/hourly", instant("2019-10-14T23:16:24Z"))
@@ -148,7 +149,7 @@ private func forecast(_ answer: WeatherResponse) throws -> Forecast {
         #expect(hours.map(\.weatherCode) == [95, 95, 61])
         #expect(hours[0].gustsKMH.map { Int($0.rounded()) } == 56 && hours[1].gustsKMH == 80 && hours[2].gustsKMH == nil)
         #expect(hours[2].temperatureC == 20)
-        // The service has no amounts of rain. Thunder without rain values is not a storm, but the hours are known.
+        // The service reports no amounts of rain. Thunder without rain values is not a storm, but the hours are known.
         let calm = Forecast(hours: (0..<24).map { ForecastHour(start: hours[0].start + Double($0) * 3600, weatherCode: 95) })
         let assessment = StormRule().assess(calm, now: hours[0].start)
         #expect(assessment.verdict == .calm && assessment.unconfirmed?.count == 1)

@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    /// If a protocol cannot interpret a page, the page does not end the upload.
+    /// If the response is a page that the protocol cannot interpret, the page does not end the upload.
     @Test(arguments: [UploadKind.tus, .resumable, .s3, .immich, .nextcloud, .webdav])
     func `a page does not end an upload`(_ kind: UploadKind) {
         var plan = plan(kind)
@@ -161,7 +161,7 @@ import Testing
         #expect((talk.outcome == .finished(remoteURL: "http://h/up")) == isStored)
     }
 
-    /// Gateways for single sign-on redirect in this way over https, also at the host of the server.
+    /// Gateways for single sign-on send such redirects to a log-in page over https, also at the host of the server.
     @Test(
         arguments: ["https", "http"],
         [

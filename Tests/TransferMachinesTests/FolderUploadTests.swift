@@ -123,7 +123,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
                 ("HEAD \(name)", status), ("PUT \(name) body", 0), ("HEAD \(name)", status), ("PUT \(name) body", 412),
                 ("PUT \(own) body", 0), ("HEAD \(own)", status),
             ])
-        // The server may have a part of the file. The file is sent again and replaces this part.
+        // The server may have stored a part of the file. The file is sent again and replaces this part.
         let again = ask(&machine)
         #expect(again?.saved == UploadMemory(step: .put, isMarked: true))
         #expect(again?.request.headers.contains { $0.name == "If-None-Match" } == false)
@@ -224,7 +224,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(ask(&machine)?.line == (isDoubtful ? "HEAD \(part)" : "PUT \(part) body"))
     }
 
-    /// The same rule applies if another agent continues the upload.
+    /// If another agent continues the upload, this agent also checks the file before it sends the body again.
     @Test func `a body without a response is checked before it is sent again`() {
         var machine = UploadMachine(plan: plan())
         _ = play(&machine, [("HEAD \(name)", 404), ("PUT \(part) body", 0)])
@@ -264,7 +264,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(machine.proof == .answer)
     }
 
-    /// At the end the server reports no lengths. The temporary file had the right length before.
+    /// After the MOVE, the server reports no length of the file. Before the MOVE, the temporary file had the correct length.
     @Test func `a file without a length after a MOVE is there`() {
         var machine = moved()
         #expect(play(&machine, [("HEAD \(name)", 200)]) == done)

@@ -84,7 +84,7 @@ import Testing
 
     @Test(arguments: [200, 403]) func `a temporary file is read back before it is renamed`(_ status: Int) {
         var talk = lostTemporaryFile()
-        // If a server does not send the file, the length of the file is the confirmation.
+        // If a server does not send the bytes of the file, the length of the file confirms the upload.
         talk.hear(status, comparison: status == 200 ? .same : nil)
         talk.hear(201)
         talk.hear(200, ["Content-Length": "10"])
@@ -171,7 +171,7 @@ import Testing
         #expect(talk.lines.last == "HEAD \(next)")
     }
 
-    /// A response to HEAD has no content. The MD5 of the file is not known to the upload.
+    /// A response to HEAD has no content. The upload has not computed the MD5 of the file.
     @Test(arguments: ["Content-Digest", "ETag", "Content-MD5"])
     func `other headers do not prove the content`(_ header: String) {
         var talk = lostPut(10, [header: "sha-256=:\(Self.encoded):"])

@@ -9,7 +9,7 @@ struct Dialogue {
     private(set) var lines: [String] = []
     private(set) var requests: [WireRequest] = []
     private(set) var words: [String] = []
-    /// The parts of the queued copy with which responses were compared.
+    /// The parts of the agent's copy of the file that were compared with responses.
     private(set) var compared: [SnapshotPart] = []
     private(set) var outcome: UploadOutcome?
     private(set) var memory: UploadMemory?
@@ -217,7 +217,7 @@ struct Dialogue {
             #expect(talk.message == nil, "\(talk.lines)")
             if case .retry(_, let trouble)? = talk.outcome { troubles.append(trouble.message) }
         }
-        // If a server refuses its own time, the upload waits.
+        // If a server refuses a request that contains the server's own time, the upload waits.
         #expect(!troubles.isEmpty && !troubles.contains { $0.contains("permit") })
     }
 
@@ -240,7 +240,7 @@ struct Dialogue {
         }
     }
 
-    /// The server ignores conditions. Another client may have stored an object between the check and the PUT.
+    /// The server ignores the conditions of requests. Another client may have stored an object between the check and the PUT.
     @Test func `an object with another digest is not ours`() {
         var talk = Dialogue(plan())
         talk.hear(404)
@@ -250,8 +250,8 @@ struct Dialogue {
         #expect(talk.lines.last == "HEAD \(key.replacing(".jpg", with: "-1.jpg"))")
     }
 
-    /// If a key may only write, it cannot read objects, and the server may ignore a condition. The upload uses a name that no
-    /// other file has.
+    /// If an access key permits only writing, the upload cannot read objects, and the server may ignore a condition. The
+    /// upload then uses a name that no other file has.
     @Test(arguments: [100, 6 << 20] as [Int64]) func `a name with a mark is used if objects cannot be seen`(_ size: Int64) {
         let own = key.replacing(".jpg", with: "-\(digest.prefix(8)).jpg")
         for status in [400, 403, 405, 501] {
@@ -272,7 +272,7 @@ struct Dialogue {
         #expect(talk.outcome == .finished(remoteURL: own))
     }
 
-    /// If a key may not list the parts, all parts are sent again.
+    /// If the access key does not permit the upload to list its parts, all parts are sent again.
     @Test func `an upload starts over if the list of parts is forbidden`() {
         var talk = Dialogue(plan(6 << 20), resuming: UploadMemory(step: .append, place: "u", creations: 1))
         talk.hear(403)
@@ -335,7 +335,8 @@ struct Dialogue {
         #expect(talk.lines.last == "PUT \(key.replacing(".jpg", with: "-\(digest.prefix(8)).jpg")) 0+100")
     }
 
-    /// If a bucket does not support conditions, the key is checked again directly before the completion.
+    /// If a bucket does not support conditions, the upload checks the object under its key again directly before the
+    /// completion.
     @Test func `a bucket without conditions is checked before an upload is completed`() {
         var plan = plan(6 << 20)
         plan.knowledge.lacksConditions = true

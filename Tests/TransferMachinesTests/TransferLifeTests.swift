@@ -19,7 +19,8 @@ import Testing
             hasAnswer: hasAnswer, newToken: "token")
     }
 
-    /// If a form has no response, the upload cannot be checked. A running form is therefore completed, like a POST of the app.
+    /// If the server sends no response to a form, the agent cannot check the upload. A running upload by form is therefore
+    /// completed, like a POST of the app.
     @Test(arguments: [(true, true), (true, false), (false, true), (false, false)])
     func `a running transfer that may not be interrupted continues during a pause`(_ mayBeRepeated: Bool, _ mayBeCut: Bool) {
         var life = Self.begun()
@@ -103,7 +104,7 @@ import Testing
         #expect(after(.stopped, .agentDied(now: now)).0.phase == .queued)
     }
 
-    /// The response is complete, and only the final name of its file is missing. The file gets its final name without another
+    /// The response is complete, but its file does not have the final name yet. The file gets this name without another
     /// request.
     @Test func `a complete response to a POST is finished after the agent died`() {
         let (life, _) = after(.proven, .agentDied(now: now), facts: Self.facts(mayBeRepeated: false))
@@ -131,8 +132,8 @@ import Testing
         #expect(life.phase == .ended(.failed, at: now) && life.reason?.code == -1005 && commands.contains(.reportEnd))
     }
 
-    /// While a file gets its final name, no attempt is running. The resume data must be reported at once, because no later report
-    /// would follow.
+    /// While a file gets its final name, no attempt is running. The resume data must be reported immediately, because no later
+    /// report would follow.
     @Test func `resume data is reported at once while a file gets its name`() {
         #expect(after(.proven, .cancelledKeepingPart(token: "t", now: now)).1 == [.reportEnd])
     }
@@ -158,7 +159,7 @@ import Testing
         #expect(leaving.kept == .leaving(token: "t", until: week) && first == [])
         let (left, second) = after(.cancelledKeepingPart(token: "t", now: now), .stopped)
         #expect(left.kept == .part(token: "t", until: week) && second == [.reportEnd])
-        // If no attempt is running, the resume data is reported at once.
+        // If no attempt is running, the resume data is reported immediately.
         #expect(after(.waits(until: week, trouble), .cancelledKeepingPart(token: "t", now: now)).1 == [.reportEnd])
     }
 

@@ -167,7 +167,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(outcome == .finished(remoteURL: "https://h/files/1"))
         machine = UploadMachine(plan: plan(), resuming: memory)
         let looks = play(&machine, Array(repeating: foreign, count: 9)).lines.filter { $0.hasPrefix("HEAD") }.count
-        // The status 400 alone has no meaning in the protocol.
+        // The protocol does not define the meaning of the status 400.
         #expect(looks == (status == 400 ? 9 : 4))
     }
 
@@ -214,7 +214,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(pieces[3] == "PATCH https://h/files/1 \(16 << 20)+\(16 << 20)")
     }
 
-    /// If a server stores a part of a cut request, it continues to receive large requests.
+    /// If a server stores a part of a request that was cut off, the upload continues to send large requests to this server.
     @Test(arguments: [(0, 1 << 20), (5 << 20, 95 << 20)])
     func `requests become small if the server keeps nothing of a cut request`(_ kept: Int, _ next: Int) {
         var machine = UploadMachine(plan: plan(100 << 20))
@@ -237,7 +237,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         let value = Data(repeating: 0xAB, count: 32).base64EncodedString()
         #expect(sum(100, checked) == HeaderField("Upload-Checksum", "sha256 \(value)"))
         #expect(sum(100, options) == nil)
-        // After a cut, the server would discard all bytes of a large request.
+        // If a large request were cut off, the server would discard all bytes of this request.
         #expect(sum(100 << 20, checked) == nil)
     }
 

@@ -55,8 +55,8 @@ final class Patient {
         try read(Child.run(program, ["doctor", "--json"], environment: home.environment))
     }
 
-    /// Runs a printed line unchanged in a shell, and then examines the home again in this shell. Background processes of the line
-    /// keep running.
+    /// Runs a line that `doctor` printed, without changes, in a shell. Then examines the home again in this shell. Background
+    /// processes that the line starts keep running.
     func carryOut(_ line: String) throws -> Examination {
         let file = path("examination")
         let script = "{ \(line)\n} >/dev/null\n'\(program)' doctor --json >'\(file)' 2>'\(file).errors'"

@@ -80,7 +80,8 @@ enum UploadWay: String, CaseIterable {
         }
     }
 
-    /// The number of bytes that a store received, if the store keeps pieces; `nil` if the store keeps no pieces.
+    /// The number of bytes that a store received, if the store keeps the pieces of an upload; `nil` if the store does not keep
+    /// these pieces.
     static func bytesTaken(by store: any UploadStore) -> Int? {
         switch store {
         case let store as TusStore: store.bytesTaken
@@ -124,7 +125,7 @@ struct UploadFault: Sendable {
         self.init(name, of: ways, { _ in promise }, apply)
     }
 
-    /// Makes the store respond with a status to the next request with bytes, after the store has read this request.
+    /// Makes the store read the next request that contains bytes, and respond to this request with a status.
     private static func refused(_ status: Int, _ promise: Promise, _ text: String, _ headers: HeaderList = [:]) -> UploadFault {
         UploadFault("\(status) \(text)", promise) { store, way in
             store.refuse(status: status, method: way.method, headers: headers)

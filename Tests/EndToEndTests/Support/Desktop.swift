@@ -129,7 +129,7 @@ final class Desktop {
         server = nil
     }
 
-    /// Ends the server and starts another server, as when the user changes the desktop.
+    /// Ends the notification server and starts another server. The same happens when the user changes the desktop.
     func restartServer() throws {
         server?.end()
         server = nil
@@ -225,7 +225,7 @@ final class Desktop {
     private var isSilent = false
     /// Whether a replacement with the same title counts as a new notification. An app may use equal titles for different things.
     var countsEveryShowing = false
-    /// The number of replacements without a sound or with the same title.
+    /// The number of notifications that replaced another notification without a sound or with the same title.
     private(set) var shownAgain = 0
     /// The number of notifications with a picture.
     private(set) var pictures = 0

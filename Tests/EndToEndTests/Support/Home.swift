@@ -83,7 +83,7 @@ final class Home {
         try waitForQuiet()
     }
 
-    /// Installs a chooser that replaces the choice by the user.
+    /// Installs a script as the photo chooser, so that the user need not choose.
     func installChooser(_ script: String) throws {
         let bin = folder.appendingPathComponent("bin")
         try FileManager.default.createDirectory(at: bin, withIntermediateDirectories: true)
@@ -183,7 +183,7 @@ final class Home {
         return value
     }
 
-    /// Stops the agent at a time when it does not hold the ledger.
+    /// Stops the agent's process at a time when the test, and not the agent, holds the write lock of the ledger.
     func freezeAgent() throws {
         let pid = try wait("an agent") { try $0.fact(.agent)?.pid }
         try Ledger(directories).write { _ in _ = Foundation.kill(pid, SIGSTOP) }
@@ -198,8 +198,8 @@ final class Home {
         close(descriptor)
     }
 
-    /// Ends the agent first, and then its launches. In another order, the agent would start another app process. Without the
-    /// agent, the launches would continue to write.
+    /// Ends the agent first, and then its launches. If a launch ended first, the agent would start another app process. If the
+    /// launches did not end, they would continue to write.
     func endAgent() {
         try? killAgent()
         guard FileManager.default.fileExists(atPath: directories.ledger.path), let ledger = try? Ledger(directories) else {
@@ -274,8 +274,8 @@ final class Home {
         }
     }
 
-    /// Waits until the daily check has sent its request, and then ends its time by a command. The test does not set a short time
-    /// limit, because this limit would also end later launches on a busy machine.
+    /// Waits until the daily check has sent its request. A command then ends the time of the check. The test does not set a
+    /// short time limit, because this limit would also end later launches on a busy machine.
     func endNoonWhileItAsks() throws {
         try wait("the question") { try $0.unfinishedTransfers().first?.state == .running ? true : nil }
         let said = try stormy("simulate", "expire", "StormyNoon")

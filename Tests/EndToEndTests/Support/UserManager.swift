@@ -94,7 +94,7 @@ final class UserManager {
         child = nil
     }
 
-    /// Kills the manager, the agent and all other processes of the cgroup at once.
+    /// Kills the manager, the agent and all other processes of the cgroup at the same time.
     func powerCut() {
         let processes = Set(Self.trees.flatMap { Self.processes(under: $0 + "/" + group) })
         let descriptors = processes.map { clinux_pidfd_open($0) }
