@@ -164,7 +164,7 @@ import Testing
         try bench.pass(Lifetime.linger + 0.1)
         let until = try #require(try absence?.until)
         #expect(bench.agent.armActivation())
-        // The copy of a failed upload is kept for a while, so that the app can retry the upload.
+        // The agent keeps its copy of the file for a while after a failed upload, so that the app can retry the upload.
         let kept = bench.now + 20_000
         let id = try bench.download { $0.isSuspended = true }
         try bench.ledger.write {

@@ -73,8 +73,8 @@ import Testing
     @Test(arguments: [86_400.0, -86_400.0]) func `a clock change of one day does not lose an occurrence`(_ step: Double) throws {
         try serveNoon()
         try bench.step(step)
-        // If the clock was set forward over noon, the skipped noon is run late, once. If the clock was set back, the check of
-        // this noon had already run.
+        // If the clock was set forward over noon, the check of the skipped noon runs once, late. If the clock was set back,
+        // the check of this noon had already run.
         #expect(bench.launcher.started.count == (step > 0 ? 2 : 1))
         if step > 0 { try bench.end(bench.onlyLive(), .completed) }
         let next = try #require(try bench.request()?.occurrence)

@@ -142,7 +142,8 @@ import Testing
         #expect(again.createdAt == now)
     }
 
-    /// iOS behaves in this way: if an app adds "tide" every day, it alerts every day.
+    /// iOS behaves in the same way: if an app adds the notification "tide" every day, the notification alerts the user every
+    /// day.
     @Test(arguments: [NotificationRecord.State.delivered, .closed])
     func `a notification that was shown is shown again if it is added again`(_ state: NotificationRecord.State) throws {
         try add("a")
@@ -278,7 +279,8 @@ import Testing
         #expect(try !add(content("a"), once: true))
         #expect(try ledger.read { try $0.spoolFiles() } == ["attachment-1"])
         #expect(try ledger.read { try $0.notification("n")?.content } == picture("attachment-1", "aa"))
-        // Without this request, another picture is treated as different content. A copy of the same picture does not.
+        // Without this request, another picture is treated as different content. A copy of the same picture is not treated as
+        // different content.
         #expect(try !add(picture("attachment-4", "aa"), once: false))
         #expect(try add(picture("attachment-5", "bb"), once: false))
         #expect(try ledger.read { try $0.spoolFiles() } == ["attachment-5"])

@@ -156,7 +156,8 @@ private struct LaunchWorld {
     private var firstCheck: Double?
     private var warnedAt: Double?
     private var killedAt: Double?
-    /// The seconds beyond the time limit that a choice of the user, progress or the continuation may take.
+    /// The number of seconds that a launch may run beyond its time limit because of a choice of the user, of progress, or of a
+    /// continuation.
     private var allowance = 0.0
     private var firstReason: StopReason?
     private var firstResult: LaunchOutcome?

@@ -101,7 +101,7 @@ import UserNotifications
         }
     }
 
-    /// The handlers of a refresh have thirty seconds. The continuation after this has a separate limit.
+    /// The handlers of a refresh have thirty seconds. The continuation after these thirty seconds has a separate limit.
     @Test func `the time of the handlers does not count as continuation`() async throws {
         try await TestDriver.run(permitting: ["work"]) { driver in
             driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one").after(.delay(20)))

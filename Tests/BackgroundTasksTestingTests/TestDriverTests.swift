@@ -67,7 +67,7 @@ import UserNotifications
         }
     }
 
-    /// In most chains, the handler computes the date of the next refresh with `Date()`.
+    /// Most handlers that submit the next refresh compute its date with `Date()`.
     @Test func `each step of a chain with dates of the real clock takes six hours`() async throws {
         try await TestDriver.run(permitting: ["refresh"], dates: .realClock) { driver in
             let times = Mutex<[Date]>([])

@@ -81,8 +81,7 @@ extension EndToEnd {
             #expect(try home.stormy("check", "--json").output.contains("with rain of 2.4 mm per hour"))
         }
 
-        /// The terminal has forty columns. No line is wrapped. A terminal without cursor control gets no line that is drawn
-        /// again.
+        /// The terminal has forty columns. No line is wrapped. On a terminal without cursor control, no line is drawn again.
         @Test func `progress fits the width of the terminal`() async throws {
             let server = try await FaultyServer.start()
             let file = Payload.pattern(3_000_000)

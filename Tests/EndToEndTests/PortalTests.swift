@@ -74,8 +74,8 @@ extension EndToEnd {
         private func chooseTheOnlyPhoto() throws {
             for round in 0..<30 {
                 try xdotool(Self.window + ["windowfocus", "--sync"])
-                // If a key is sent in the same call as the search, the key goes to the window. The window does not treat this key
-                // as a key press of the user.
+                // If one call of `xdotool` searches for a window and sends a key, the key is sent directly to this window. The
+                // window does not treat this key as a key press of the user.
                 if !round.isMultiple(of: 2) { try xdotool(["key", "Down"]) }
                 try xdotool(["key", "Return"])
                 if try isClosing(within: 1 + round / 3) { return }

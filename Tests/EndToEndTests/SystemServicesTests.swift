@@ -44,7 +44,7 @@ extension EndToEnd {
         }
 
         /// A package upgrade restarts the service. During the restart, the agent reads the conditions from the kernel, which
-        /// lists no power supply here.
+        /// lists no power supply in this test.
         @Test func `a restarted power service is queried again`() throws {
             try system.set(.power, "OnBattery", "true")
             try app.run("work", "cycle.1", "power")

@@ -149,7 +149,8 @@ struct Cleaned {
     let credentials: [String]
     let places: [FoundPlace]
 
-    /// Searches and proves a file. Also checks that the size of the file and the bytes outside the ranges are unchanged.
+    /// Searches a file for locations, overwrites them, and proves the result. Also checks that the size of the file and the
+    /// bytes outside the overwritten ranges are unchanged.
     init(_ original: [UInt8], sourceLocation: SourceLocation = #_sourceLocation) throws {
         let found = try PhotoLocations(searching: MemoryBytes(original))
         try found.prove()

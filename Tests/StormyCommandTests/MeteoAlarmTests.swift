@@ -353,7 +353,7 @@ import Testing
 
     private static let feed = "/feeds/meteoalarm-legacy-atom-france"
 
-    /// Returns the condition header of each request of the French feed.
+    /// Returns the condition header of each request for the French feed.
     private func conditions(_ home: VirtualHome) -> [String?] {
         home.server.requests(matching: Self.feed).map { $0.headers["If-None-Match"] }
     }

@@ -87,11 +87,11 @@ import Testing
         #expect(all.batch.failures.isEmpty && all.batch.uploaded == ["a", "b", "c"])
         #expect(try store.closePhotoBatch(all.batch))
         #expect(try store.photoBatch().batch == PhotoBatch())
-        // The user has not seen the notification. No photo has ended since, so the notification is not changed.
+        // The user has not seen the notification. No other upload has ended since then, so the notification is not changed.
         let said = try #require(try store.closedPhotoBatch())
         try store.reopenPhotoBatch(said)
         #expect(try store.photoBatch().batch == PhotoBatch() && store.closedPhotoBatch() == all.batch)
-        // Another photo has ended, so one notification lists all photos.
+        // The upload of another photo has ended, so one notification lists all photos.
         let last = try begin("d")
         _ = try end(last, as: .failed)
         try store.reopenPhotoBatch(said)
@@ -105,7 +105,7 @@ import Testing
         #expect(rest.uploaded == ["a", "b", "c"] && rest.failures.isEmpty)
     }
 
-    /// The session may deliver ends after the notification of the batch. No later call reports such an end.
+    /// The session may deliver the end of an upload after the notification of the batch. No later call reports this end.
     @Test func `a photo that ends after the batch notification leads to another notification`() async throws {
         let folder = URL(fileURLWithPath: NSTemporaryDirectory()).appendingPathComponent(UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: folder) }

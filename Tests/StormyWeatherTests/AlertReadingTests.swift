@@ -64,7 +64,8 @@ import Testing
             let infos = seen(heat, language: language)
             #expect(infos.map(\.event) == [event] && infos.map(\.hazard) == [.heat])
         }
-        // If there are two known kinds, or if the known kind is in the same language, the kind remains unknown.
+        // The texts in other languages may show the kind of an unknown hazard. If they show two kinds, or if the known kind is
+        // in the same language, the kind remains unknown.
         let two = try read(info("Heat", language: "en") + info("Fog", language: "en") + info("Abcdef", language: "te"))
         #expect(Set(seen(two).map(\.hazard)) == [.heat, .fog, .weather])
         let own = try read(info("Heat", language: "te") + info("Abcdef", language: "te"))

@@ -69,7 +69,7 @@ import Testing
         #expect(talk.lines == ["PROPFIND \(place)/", "PUT \(place)/00001 0+5242880", "MOVE \(place)/.file"])
     }
 
-    /// The response to the MOVE is missing. A MOVE may take longer than the timeout.
+    /// The upload receives no response to the MOVE, because a MOVE may take longer than the timeout.
     @Test func `a MOVE without a response is checked at the target`() {
         var talk = Dialogue(plan(), resuming: UploadMemory(step: .append, creations: 1))
         let all =

@@ -3,8 +3,8 @@ import Testing
 
 @testable import TransferMachines
 
-/// Tests a request about the file at a name to which this upload sent the file. The server refuses the request, or the response
-/// does not show which upload sent the file.
+/// Tests uploads that check whether the server has their file under the used name. In these tests, the server refuses the
+/// check, or the response does not show which upload sent the file.
 @Suite struct ContradictedLookTests {
     private static let digest = String(repeating: "ab", count: 32)
     private let name = "https://h/up/noon.jpg"

@@ -127,7 +127,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         #expect(!machine.begin().headers.contains { $0.name == "Range" })
     }
 
-    /// If a server ignores `If-Range` and sends no entity tag, the rest may belong to another version.
+    /// If a server ignores `If-Range` and sends no entity tag, the remaining bytes may belong to another version of the file.
     @Test func `a part without an entity tag is discarded`() {
         var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
         let answer = head(206, part.filter { $0.key != "ETag" })
@@ -234,7 +234,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
             return
         }
         #expect(after >= 900 && trouble.suspicion == .portal && machine.partial == partial)
-        // On the right network, the download continues after its stored bytes.
+        // On a network without the captive portal, the download continues after its stored bytes.
         if here > 0 { #expect(attempt(&machine, head(206, part, url: asked), durable: 100).0 == .append(at: 40)) }
     }
 

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A private system bus with UPower, logind, timedate1, NetworkManager and the power profile daemon. python3-dbusmock simulates
-/// these services. A file logs the requests to logind.
+/// A private system bus with UPower, logind, timedate1, NetworkManager and the power profile daemon. python3-dbusmock
+/// simulates these services. The requests to logind are logged in a file.
 final class SystemServices {
     enum Service: String, CaseIterable {
         case power = "upower"
