@@ -103,7 +103,8 @@ class ForwardingDelegate: NSObject, URLSessionDataDelegate {
         #expect(outer.heard == ["file", "end"] && center.heard == ["file", "end"])
     }
 
-    /// On iOS the subclass would also receive the metrics. Here it receives only calls of methods that the base class has.
+    /// On iOS the subclass would also receive the metrics. In this library, the subclass receives only calls of methods that
+    /// the base class has.
     @Test func `a subclass of a delegate receives only calls of methods that it overrides`() async throws {
         let derived = DerivedDelegate()
         let session = URLSession(configuration: .ephemeral, delegate: derived, delegateQueue: nil)

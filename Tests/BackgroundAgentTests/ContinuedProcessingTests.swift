@@ -64,8 +64,8 @@ import Testing
         #expect(bench.presenter.withdrawn == ["continued-processing-\(id) 9"])
     }
 
-    /// The first notification connects to the session bus. The event that a server is available follows later. If the same text
-    /// is sent again at once, Plasma refuses it.
+    /// The first notification connects to the session bus. The event that a server is available follows later. If the same
+    /// text is sent again immediately, Plasma refuses it.
     @Test func `progress is shown once by each notification server`() throws {
         try bench.begin("a", host: host)
         let name = "continued-processing-\(try #require(try running().id))"

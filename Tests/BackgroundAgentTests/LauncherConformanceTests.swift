@@ -16,7 +16,8 @@ import Testing
         case simulated
     }
 
-    /// A launcher whose processes do nothing until they are ended. The launcher also collects the ends that the launcher reports.
+    /// A launcher whose processes do nothing until they are ended. The ends of the processes that the launcher reports are
+    /// also collected.
     private final class Ground {
         let launcher: any Launcher<ProcessIdentity>
         private let next: () throws -> (Int64, ProcessEnd)

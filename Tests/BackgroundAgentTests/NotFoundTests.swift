@@ -42,7 +42,7 @@ import TransferMachines
         #expect(bench.transport.started.count { $0.request.method == "PUT" } == RetryPolicy.maximumNotFound)
     }
 
-    /// Go's WebDAV server returns 405 if the disk is full, so the agent does not give up the upload at once.
+    /// Go's WebDAV server returns 405 if the disk is full, so the agent does not give up the upload immediately.
     @Test func `a WebDAV upload whose PUT is answered 405 is tried again for some hours`() throws {
         let id = try bench.upload(.webdav)
         try answer(id, 404)

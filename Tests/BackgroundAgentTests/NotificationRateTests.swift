@@ -13,7 +13,7 @@ import Testing
         #expect(!next, "after a pause the count begins again")
     }
 
-    /// Change notifications that arrive while the descriptor is ignored count as part of the series.
+    /// Change notifications that arrive while the event loop ignores the descriptor count as part of the series.
     @Test func `change notifications during a hold extend the row`() {
         var rate = NotificationRate()
         for ring in 0..<11 { _ = rate.isTooHigh(afterRingAt: Double(ring) * 0.001) }

@@ -96,7 +96,8 @@ import TransferMachines
         try expectComplete(id)
     }
 
-    /// If the agent did not check this, it would store the file in the empty folder at the mount point.
+    /// If the agent did not check whether the drive is connected, it would store the file in the empty folder at the mount
+    /// point.
     @Test func `a download waits while its drive is not connected`() throws {
         let own = try #require(SeenFolder(folder.path))
         let seen = SeenFolder(view: own.view, folder: own.folder, mount: folder.path).text

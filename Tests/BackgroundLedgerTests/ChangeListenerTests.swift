@@ -104,7 +104,8 @@ import Testing
         #expect(ledger.isReplaced)
     }
 
-    /// The agent may have copied the log into the ledger just before the commit. No process reads the removed log later.
+    /// The agent may have copied the write-ahead log into the ledger's database just before the commit. No process reads the
+    /// removed write-ahead log later.
     @Test func `a commit to a removed write-ahead log fails`() throws {
         let log = URL(fileURLWithPath: test.directories.ledger.path + "-wal")
         #expect(throws: StoreError.replaced(path: test.directories.ledger.path)) {

@@ -105,7 +105,8 @@ import TransferMachines
         }
     }
 
-    /// The secrets must be neither in the file nor in its log. Another user who can access the disk could read both files.
+    /// The secrets must be neither in the ledger's database file nor in its write-ahead log. Another user who can access the
+    /// disk could read both files.
     @Test func `the secrets of a cancelled upload are removed from the disk`() throws {
         let test = try TestLedger()
         let ledger = try test.open()

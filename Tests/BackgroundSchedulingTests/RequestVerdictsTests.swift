@@ -2,7 +2,7 @@ import BackgroundScheduling
 import Foundation
 import Testing
 
-/// Tests of conditions that delay a request, and of the date at which time alone ends the delay.
+/// Tests of conditions that delay a request, and of the date at which the delay ends without a change of the conditions.
 @Suite struct RequestVerdictsTests {
     private let now = Date(timeIntervalSince1970: 1_750_000_000)
     private let fine = DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)

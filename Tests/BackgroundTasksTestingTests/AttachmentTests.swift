@@ -53,7 +53,7 @@ import UserNotifications
             let attachment = try UNNotificationAttachment(identifier: "hours", url: original)
             #expect(attachment.type == "public.png")
             try await self.add(attachment)
-            // The original is not changed. The copy is shown even after the original was removed.
+            // The original file is not changed. The copy is shown even after the original file was removed.
             #expect(try Data(contentsOf: original) == Self.pixel)
             try FileManager.default.removeItem(at: original)
             try await driver.advance(by: .seconds(1))

@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    /// Returns whether the lock is free. If another test starts a child at the same time, the child has a copy of the lock
+    /// Returns whether the lock is free. If another test starts a child at the same time, the child also holds the lock
     /// between fork and exec.
     private func isFree(_ directories: AppDirectories) -> Bool {
         (0..<10_000).contains { _ in

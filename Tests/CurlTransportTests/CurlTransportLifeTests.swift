@@ -168,7 +168,7 @@ import TransferMachines
         #expect(end.failure == nil && end.bytesReceived == 30_000)
     }
 
-    /// With the limit, the uploads take at least 1.75 s, because only 25,000 of 200,000 bytes are sent at once.
+    /// With the limit, the uploads take at least 1.75 s, because only 25,000 of 200,000 bytes are sent immediately.
     @Test(arguments: [(4, 50_000), (40, 5_000)]) func `uploads of one group share a limit`(_ count: Int, _ size: Int) async {
         let server = ScriptedServer { client in
             while client.readHead() != nil {

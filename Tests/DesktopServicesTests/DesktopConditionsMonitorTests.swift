@@ -114,7 +114,7 @@ extension RealDesktop {
             services.timeDateChanged("Timezone")
             #expect(try await signals.next() == .timeZoneChanged)
 
-            // By default, GLib would raise SIGTERM here. Later tests would then not run.
+            // By default, GLib would raise SIGTERM when the bus ends. Later tests would then not run.
             bus.stop()
         }
     }

@@ -151,7 +151,8 @@ extension RealDesktop {
             }
         }
 
-        /// At a logout, the server exits while no presenter is connected. The next server counts its ids from one again.
+        /// At a logout, the server exits while no presenter is connected. The next server numbers its notifications from one
+        /// again.
         @Test func `an id of an earlier server replaces and withdraws nothing`() async throws {
             try await withDesktop { presenter, desktop in
                 presenter.present(notice("a"))

@@ -118,7 +118,7 @@ extension RealDesktop {
                 presenter.present(notice)
                 guard case .presented = try await events.next() else { throw FixtureFailure("was not presented") }
                 bus.stop()
-                // The server also loses its connection to the bus, so its exit may be reported first.
+                // The server and the presenter lose the bus at the same time, so the exit of the server may be reported first.
                 _ = try await events.first { $0 == .busLost }
                 presenter.present(notice)
                 guard case .failed("a", .busUnreachable) = try await events.next() else {

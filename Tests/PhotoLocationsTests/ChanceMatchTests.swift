@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    /// Locations in the forms of the marks. Each location is tested with text around them, and with zeros around them.
+    /// Locations in the forms of the marks. Each location is tested with text around it, and with zeros around it.
     static let locations = [
         "47°22'12.3\"N 8°32'56.8\"E", "N 47.370094 E 8.549106", "+47.370094+008.549106/", "lat=47.370094;lon=8.549106",
         "geo:47.370094,8.549106", "@47.370094,8.549106,17z", "!3d47.370094!4d8.549106", "$GPGGA,1,4722.2056,N,00832.9464,E,1",

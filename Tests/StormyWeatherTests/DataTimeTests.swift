@@ -57,7 +57,7 @@ private let noon = Date(timeIntervalSince1970: 1_770_465_600)
         }
         #expect(list([], isNewer: false) == 2 && states() == [.standing, .standing])
         #expect(list([warning("b")], isNewer: true) == 0 && states() == [.cancelled, .standing])
-        // The old data contains a warning that has ended since.
+        // The old data contains a warning that has ended since then.
         #expect(list([warning("a"), warning("c")], isNewer: false) == 1 && states() == [.cancelled, .standing, .standing])
         #expect(list([warning("a"), warning("b"), warning("c")], isNewer: true) == 0)
         #expect(states() == [.standing, .standing, .standing])

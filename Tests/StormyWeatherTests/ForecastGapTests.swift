@@ -45,7 +45,7 @@ private func day(_ source: String = "One", hours: Range<Int> = 0..<48, _ change:
             ),
             (day { number, hour in if number == 2 { hour.gustsKMH = nil } }, [window(2, 3)]),
             (day { number, hour in if number == 2 { hour.precipitationMM = nil } }, [window(2, 3)]),
-            // Missing hours are reported up to the horizon, which is 24 hours ahead.
+            // Hours without values are reported up to the horizon, which is 24 hours ahead.
             (day { number, hour in if [23, 24].contains(number) { hour.weatherCode = nil } }, [window(23, 24)]),
             // Some services have no values for gusts.
             (day { _, hour in hour.gustsKMH = nil }, []),

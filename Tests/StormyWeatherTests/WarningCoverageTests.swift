@@ -39,7 +39,7 @@ private func at(_ latitude: Double, _ longitude: Double) throws -> Coordinates {
         #expect(try coverage(47.3769, 8.5417).sources.map(\.service) == [.meteoAlarm], "Zürich is in no region of Germany")
     }
 
-    /// In the table of outlines, Kehl is in France and Guben is in Poland.
+    /// In the table of region outlines, Kehl is in France and Guben is in Poland.
     @Test(arguments: [
         ("Kehl", 48.5726, 7.8147), ("Guben", 51.95, 14.717), ("Konstanz", 47.66, 9.1758), ("Berlin", 52.52, 13.405),
     ])

@@ -64,7 +64,7 @@ private struct WildServer {
         for seed in block * 100..<block * 100 + 100 { run(seed) }
     }
 
-    /// Plays the agent with a file and a committed record. A crash can happen between any two steps.
+    /// Simulates the agent with a partial file and a committed record. A crash can happen between any two steps.
     private func run(_ seed: Int) {
         var dice = Dice(seed)
         let versions = (0..<3).map { version -> [UInt8] in

@@ -63,7 +63,7 @@ private struct Senders {
         senders.begin(1, Int(rate) * 10)
         senders.run()
         #expect(senders.sent[1] == Int(rate) * 10)
-        // At the start, the bytes of a quarter of a second can be sent at once.
+        // At the start, the bytes of a quarter of a second can be sent immediately.
         #expect((8.9...10.1).contains(senders.now), "\(senders.now)")
     }
 

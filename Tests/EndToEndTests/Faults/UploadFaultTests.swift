@@ -163,7 +163,7 @@ extension EndToEnd {
             }
             guard carried > 1 else { return "none" }
             let more = taken - run.way.size
-            // The response that lists the parts does not count as bytes of the photo.
+            // The request that lists the parts adds a few bytes that are not bytes of the photo.
             guard more > run.way.size / 100 else { return "only bytes that the server did not have" }
             return more >= run.way.size ? "all, because the server had deleted the bytes" : "\(more * 100 / run.way.size) %"
         }
