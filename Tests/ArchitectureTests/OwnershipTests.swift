@@ -27,8 +27,8 @@ import Testing
         #expect(looked > 10)
     }
 
-    /// Some SQL statements change many rows at once, when a time is reached or after the clock was wrong. Only these files
-    /// contain such statements.
+    /// Some SQL statements change many rows together, when a time is reached or after the clock was wrong. Only the listed
+    /// files contain such statements.
     @Test(
         arguments: [
             (

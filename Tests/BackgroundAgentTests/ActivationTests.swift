@@ -6,10 +6,11 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// Tests of activation tokens. If a button launched an app, the app can bring a window to the front with the token of the press.
+/// If a button launched an app, the app can use the token of the button press to bring a window to the front. Tests that the
+/// agent passes these tokens on.
 @Suite(.timeLimit(.minutes(30))) struct ActivationTests {
-    /// An activation token is valid for some seconds after the press. An app does not get the token with which the agent itself
-    /// was started.
+    /// An activation token is valid for some seconds after the button press. An app does not get the token with which the
+    /// agent itself was started.
     @Test(arguments: [(0.0, "token-1"), (60.0, "")])
     func `a launch by a button receives the activation token of a recent press`(_ age: Double, _ expected: String) throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("activation-" + UUID().uuidString)

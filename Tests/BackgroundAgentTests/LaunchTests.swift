@@ -6,7 +6,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// Tests of requests that become launches, which the agent watches until their end.
+/// Tests of launches. A request becomes a launch, and the agent watches the launch until it ends.
 @Suite struct LaunchTests {
     private let bench: Bench
 

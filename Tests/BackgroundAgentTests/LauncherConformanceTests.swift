@@ -16,8 +16,8 @@ import Testing
         case simulated
     }
 
-    /// A launcher whose processes do nothing until they are ended. The ends of the processes that the launcher reports are
-    /// also collected.
+    /// A launcher whose processes do nothing until they are ended. This class also collects the launcher's reports about ended
+    /// processes.
     private final class Ground {
         let launcher: any Launcher<ProcessIdentity>
         private let next: () throws -> (Int64, ProcessEnd)
@@ -63,7 +63,7 @@ import Testing
 
         deinit { try? FileManager.default.removeItem(at: folder) }
 
-        /// Waits for the next end of a process.
+        /// Waits for the launcher's next report about an ended process.
         func nextEnd() throws -> (launch: Int64, end: ProcessEnd) { try next() }
 
         /// Makes every later launch fail to start.

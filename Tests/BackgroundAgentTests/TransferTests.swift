@@ -503,7 +503,7 @@ import TransferMachines
         #expect(try bench.transfer(id).bytesDone == 3)
     }
 
-    /// The end of this transfer launches no app and removes no file. The agent still has to check whether it can exit.
+    /// When this transfer ends, no app is launched and no file is removed. The agent still has to check whether it can exit.
     @Test func `the agent exits after the end of the last transfer`() throws {
         let (id, _) = try upload(.webdav) { $0.launchesApp = false }
         try bench.turn()

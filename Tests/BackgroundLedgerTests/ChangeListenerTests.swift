@@ -76,8 +76,8 @@ import Testing
         #expect(!bell.rings(within: 0))
     }
 
-    /// When the last handle of a ledger is closed, SQLite removes the write-ahead log. While another handle is open, the log is
-    /// not removed.
+    /// When the last handle of a ledger is closed, SQLite removes the write-ahead log. While another handle is open, the
+    /// write-ahead log is not removed.
     @Test func `change notifications are sent after other handles were closed`() throws {
         let bell = try Listener(test.directories)
         for number in 1...3 {

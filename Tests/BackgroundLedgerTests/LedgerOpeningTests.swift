@@ -57,7 +57,7 @@ import Testing
         try first.write { transaction in
             try transaction.setFact(.lastTaskIdentifier, 1)
             isHeld.signal()
-            // A write without a wait would fail and send the signal immediately.
+            // If the write did not wait, it would fail and send the signal immediately.
             #expect(hasEnded.wait(timeout: .now() + 0.1) == .timedOut)
         }
         hasEnded.wait()

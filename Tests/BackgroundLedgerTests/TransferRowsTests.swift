@@ -245,7 +245,7 @@ import Testing
         #expect(try ledger.read { try $0.attachedSessions() } == ["s"])
     }
 
-    /// The process does not claim the ends of other transfers, so that other processes still receive these ends.
+    /// The process does not claim the events of other transfers, so that other processes still receive these events.
     @Test func `a process that waits for one transfer claims only the event of this transfer`() throws {
         let ids = try ["a", "b"].map { try insert($0) { $0.isAdopted = true } }
         try ledger.write { transaction in

@@ -261,7 +261,7 @@ import UserNotifications
         }
     }
 
-    /// The user chose several photos. While the process queues the photos, it is killed or its time ends.
+    /// The user chose several photos. While the process queues the photos, the process is killed or its time is up.
     @Test(arguments: [true, false], [true, false])
     func `a press is delivered again until all uploads with a submission key are begun`(
         hasKeys: Bool, isKilled: Bool

@@ -299,8 +299,8 @@ import Testing
         (try? FileManager.default.contentsOfDirectory(atPath: AppRuntime.shared.directories.spool.path)) ?? []
     }
 
-    /// The app may die before the delivery is recorded. In this case the end is delivered again, and the app needs the file
-    /// again.
+    /// The app may die before the delivery is recorded. In this case the end of the task is delivered again, and the app needs
+    /// the file again.
     @Test func `a file that the app moves stays in the spool until its delivery is recorded`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             driver.network.server("https://api.test").route(nil, "/file", .status(200, body: .text("all of it")))
@@ -340,7 +340,7 @@ import Testing
         try await TestDriver.run(permitting: []) { driver in
             driver.network.server("https://api.test").route(nil, "/file", .status(200, body: .text("all of it")))
             let configuration = URLSessionConfiguration.background(withIdentifier: "files")
-            // If a session has no delegate, no end is delivered.
+            // If a session has no delegate, the end of a task is not delivered.
             let silent = URLSession(configuration: configuration)
             try begin("file", of: silent)
             try await driver.advance(by: .seconds(60))

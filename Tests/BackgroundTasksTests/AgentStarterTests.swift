@@ -73,7 +73,7 @@ import Testing
         try reap(agents)
     }
 
-    /// Waits for the end of the agents. If an ended child is not reaped, the test runner waits in a loop.
+    /// Waits until the agents have ended. If an ended child is not reaped, the test runner waits in a loop.
     private func reap(_ pids: String) throws {
         for pid in pids.split(separator: "\n") { waitpid(try #require(Int32(pid)), nil, 0) }
     }

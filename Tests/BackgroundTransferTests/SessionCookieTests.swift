@@ -190,7 +190,8 @@ import TransferMachines
 
     // MARK: Order
 
-    /// Requests of other sessions continue. Requests of this session, and the end of its first task, wait for the store.
+    /// Requests of other sessions continue. Requests of the session with the slow store wait, and so does the end of its first
+    /// task.
     @Test(arguments: ["/set", "/login"]) func `a slow cookie store delays only its session`(_ path: String) async throws {
         server.route(
             "GET", "/set",

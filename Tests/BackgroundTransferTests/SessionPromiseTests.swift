@@ -4,8 +4,8 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Tests of behaviour that iOS developers expect: a report of the last progress, one decision for each call, and an end of every
-/// async call.
+/// Tests of behaviour that iOS developers expect: the last progress is reported, each call has one decision, and every async
+/// call returns.
 @Suite(.timeLimit(.minutes(30))) struct SessionPromiseTests {
     let server: FaultyServer
 

@@ -76,7 +76,8 @@ final class Bench: Sendable {
             handler: { continuation.yield($0) }, userAgent: "Bench/1", certificateAuthorities: certificateAuthorities)
     }
 
-    /// Waits for the ends of `count` attempts. Returns the ends, and the progress that was reported before the last end.
+    /// Waits until `count` attempts have ended. Returns their results, and the progress that was reported before the last
+    /// attempt ended.
     func ends(_ count: Int) async -> (ends: [AttemptID: [WireEnd]], progress: [(AttemptID, Int64, Int64)]) {
         var ends: [AttemptID: [WireEnd]] = [:]
         var progress: [(AttemptID, Int64, Int64)] = []

@@ -25,7 +25,7 @@ import TransferMachines
             client.send("HTTP/1.1 200 OK\r\nContent-Length: 10001\r\n\r\n")
             client.waitUntilGone()
         }
-        // Each piece is small enough, but all pieces together are too large.
+        // Each piece of the body is small enough, but all pieces together are larger than the limit.
         let pieces = ScriptedServer { client in
             _ = client.readHead()
             client.send("HTTP/1.1 200 OK\r\n\r\n")

@@ -69,7 +69,7 @@ extension EndToEnd {
             #expect(result.status == 0 && result.output.contains(FileDigest.sha256(of: Self.file.data)), "\(result)")
             #expect(try Data(contentsOf: folder.appendingPathComponent("disk.img")) == Self.file.data)
             #expect(try names(folder) == ["disk.img"])
-            // The command has printed the end of the download, so no app is launched for this end.
+            // The command has printed the result of the download, so no app is launched to report this result.
             try home.waitForQuiet()
             #expect(try home.history() == [])
             // Without -o, no existing file is replaced.
@@ -197,7 +197,7 @@ extension EndToEnd {
                 environment: home.environment)
         }
 
-        /// A command that follows one download receives only the end of this download.
+        /// A command that follows one download receives only the result of this download.
         @Test mutating func `following one download does not hide the end of another`() throws {
             let desktop = try useDesktop()
             held("slow")

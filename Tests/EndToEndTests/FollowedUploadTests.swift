@@ -75,7 +75,7 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles() == ["Photo not uploaded"])
         }
 
-        /// The command waits until the end of the upload, but its output cannot be read.
+        /// The command waits until the upload has ended, but its output cannot be written.
         @Test(arguments: ["2>/dev/full", "2>&-", "2>&1 | true"])
         func `failures are notified if the terminal output cannot be written`(_ redirection: String) throws {
             server.openGate("held")
@@ -89,7 +89,7 @@ extension EndToEnd {
             #expect(body == ["failed", "failed"])
         }
 
-        /// The uploads succeed, but the output cannot be read.
+        /// The uploads succeed, but the output of the command cannot be written.
         @Test(arguments: [">/dev/full 2>&1", ">&- 2>&-", "| head -c0"])
         func `successes are notified once if the terminal output cannot be written`(_ redirection: String) throws {
             let words =
@@ -101,7 +101,8 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles().last == last, "once")
         }
 
-        /// Reads the bus until a notification with the title arrives or the time is up. Returns the last title.
+        /// Reads the bus until a notification with the given title arrives or the time is up. Returns the title of the last
+        /// notification.
         private func lastReceivedTitle(_ title: String) throws -> String? {
             var count = 1
             while desktop.listen(for: count).count == count, desktop.listen(for: count).last != title { count += 1 }
@@ -215,7 +216,8 @@ extension EndToEnd {
             #expect(try home.rows("transfers").map { $0["state"] as? String } == ["failed"])
         }
 
-        /// The app was launched for another photo. The stopped terminal still reports the end of its photo.
+        /// The app was launched because of another photo. The command in the stopped terminal still reports the result of its
+        /// own photo.
         @Test func `a stopped terminal reports the end when it is continued`() throws {
             let follower = try follow(photo("a.jpg"))
             try stop(follower)
@@ -271,7 +273,8 @@ extension EndToEnd {
             #expect(try shown().filter { $0.contains("hoto") } == ["Photo uploaded"])
         }
 
-        /// The photos of a waiting command belong to the batch. If their upload is the last to end, the batch ends.
+        /// The photos of a waiting command also belong to the batch. If these photos are uploaded last, the batch ends with
+        /// them.
         @Test func `a batch ends when the photo of a waiting terminal ends`() throws {
             let follower = try follow(photo("a.jpg"))
             #expect(try home.stormy("upload", photo("b.jpg"), "--to", "open").status == 0)
@@ -283,8 +286,8 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles() == ["Uploading photos", "Photo uploaded"])
         }
 
-        /// The two photos end one after the other, and their notifications have the same title. If a photo is retried, its end is
-        /// notified again.
+        /// The uploads of the two photos end one after the other, and their notifications have the same title. If the upload
+        /// of a photo is retried, the user is notified of its result again.
         @Test func `two photos of one name are each notified, and so is a retry`() throws {
             server.openGate("held")
             for folder in ["1", "2"] {

@@ -190,8 +190,8 @@ extension EndToEnd {
             let completed = try Ledger(home.directories).read { try $0.transfers() }.filter { $0.state == .completed }.count
             #expect(completed < 20, "the agent was killed too late")
             #expect(try home.status("agent", "running") as? Bool == false)
-            // The next command starts an agent. On a slow machine, this agent already runs before the command has printed its
-            // state.
+            // The next command starts an agent. On a slow machine, this agent already runs before the command has printed the
+            // agent's state.
             home.environment["STORMY_NO_AGENT"] = nil
             try home.stormy("status")
             try home.waitForQuiet()

@@ -52,8 +52,8 @@ extension EndToEnd {
                 "the agent has no transfer of an ordinary session")
         }
 
-        /// A download ended while its app was not running. The process that is launched for this end receives the file name of
-        /// the response.
+        /// A download ended while its app was not running. The process that is then launched receives the file name of the
+        /// response.
         @Test(arguments: [
             ("attachment; filename=\"Episode 1.mp3\"", "Episode 1.mp3"), ("attachment; filename=\"../../.bashrc\"", "bashrc"),
             (nil, "file.mp3"),

@@ -173,7 +173,7 @@ extension EndToEnd {
             #expect(empty.status == 0 && empty.errors.contains("nothing to upload"), "\(empty)")
         }
 
-        /// Another program writes the list, so the list can contain any file.
+        /// Another program writes the list of photos, so the list can name any file.
         @Test func `only the photos of a list are uploaded`() throws {
             _ = try picture("a/one.jpg")
             try Data("notes".utf8).write(to: camera.appendingPathComponent("a/notes.txt"))

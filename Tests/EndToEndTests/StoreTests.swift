@@ -95,8 +95,8 @@ extension EndToEnd {
                 }
             }
             for verb in verbs {
-                // A writer waits two seconds before it looks up which process holds the file. If the machine is busy, the
-                // commands are slow in both homes.
+                // A writer waits two seconds before it looks up which process holds the lock of the file. If the machine is
+                // busy, the commands are slow in both homes.
                 let isQuick = try (0..<10).contains { _ in try time(verb, in: home) < time(verb, in: free) + .seconds(2) }
                 #expect(isQuick, "\(verb)")
             }

@@ -52,7 +52,7 @@ import Testing
                 && cleaned.contains("quicktime.make"))
     }
 
-    /// The key is in a list of keys, or is the name of a free-form item of iTunes.
+    /// The key of a value is in a list of keys, or is the name of a free-form item of iTunes.
     @Test(
         arguments: [
             ("coordinates", "47.370094, 8.549106"), ("lat", "47.370094"), ("com.example.lng", "8.549106"),

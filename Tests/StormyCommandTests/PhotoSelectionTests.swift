@@ -59,8 +59,7 @@ import Testing
         }
     }
 
-    /// Returns a finder for a test in which photos are renamed. After each of the first lists of a folder, all photos of this
-    /// folder are renamed.
+    /// Returns a finder. After each of the first lists of a folder, a test program renames all photos of this folder.
     private static func finder(renaming times: Int) -> PhotoFinder {
         let count = Mutex(0)
         return PhotoFinder(isRecursive: true) { folder in

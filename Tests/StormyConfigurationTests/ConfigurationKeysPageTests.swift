@@ -5,7 +5,7 @@ import Testing
 
 /// Compares the page of the configuration keys with the keys of the parser.
 @Suite struct ConfigurationKeysPageTests {
-    /// A row of a table on the page of keys.
+    /// A row of a table on the page of the configuration keys.
     private struct Row {
         var section: String
         var key: String

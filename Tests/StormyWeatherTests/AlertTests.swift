@@ -178,7 +178,7 @@ private func document(
         #expect(us.kind == .update && us.references.count == 4 && us.references.contains("NWS-IDP-PROD-3963421-3367361"))
         let flood = try #require(us.infos.first)
         #expect(flood.event == "Flood Watch" && flood.hazard == .flood && flood.severity == .severe)
-        // The warning ends at the end of the event, and not when its message expires.
+        // The warning is valid until the event ends, and not only until its message expires.
         #expect(flood.until == instant("2019-12-22T18:00:00Z") && flood.issuer == "NWS Portland OR")
         let german = try #require(AlertService.brightSky.read(fixture("brightsky_alerts"), status: 200, now: .now).messages.first)
         #expect(

@@ -4,7 +4,7 @@ import Testing
 
 private func instant(_ text: String) -> Date { (try? Date(text, strategy: .iso8601)) ?? .distantPast }
 
-/// Tests the end of a hazard, which is determined by the times in the message.
+/// Tests how the times in a message determine when the hazard ends.
 @Suite struct HazardEndTests {
     private let sent = "2026-11-27T21:55:45+00:00"
     private let onset = "2026-11-28T17:55:45+00:00"

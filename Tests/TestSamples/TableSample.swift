@@ -1,7 +1,7 @@
 import Foundation
 
-/// Selects the rows of a large table that are tested. Without `TABLE_SAMPLE`, all rows are tested. If it is set, one of each
-/// `TABLE_SAMPLE` rows is tested. `SEED` chooses the rows. `TABLE_SAMPLE` consecutive seeds test every row.
+/// Selects the rows of a large table that are tested. Without `TABLE_SAMPLE`, all rows are tested. If `TABLE_SAMPLE` is a
+/// number N, one of every N rows is tested. `SEED` chooses the rows. N consecutive seeds test every row.
 package enum TableSample {
     private static let oneIn = number("TABLE_SAMPLE") ?? 1
     private static let seed = number("SEED") ?? 0

@@ -83,7 +83,7 @@ import Testing
         #expect(talk.machine.memory == nil)
         talk = Dialogue(plan(.s3), resuming: talk.memory)
         #expect(talk.machine.openName == name)
-        // At first, the next token is also not valid.
+        // The next upload uses another token. At first, the server also refuses this token.
         talk.hear(403)
         talk.hear(206, ours)
         #expect(talk.outcome == .finished(remoteURL: name), "\(talk.lines)")

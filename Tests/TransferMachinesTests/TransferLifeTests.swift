@@ -27,8 +27,8 @@ import Testing
         let facts = Self.facts(isUpload: true, mayBeRepeated: mayBeRepeated, mayBeCut: mayBeCut, hasBody: true)
         _ = life.handle(.paused, facts)
         #expect((life == Self.begun()) == !(mayBeRepeated && mayBeCut))
-        // When all work ends, a transfer that may be repeated is interrupted. An interrupted transfer waits until the user
-        // resumes it.
+        // If all work is ended, a transfer whose request may be repeated is interrupted. An interrupted transfer waits until
+        // the user resumes it.
         _ = life.handle(.shelved, facts)
         #expect((life == Self.begun()) == !mayBeRepeated)
         _ = life.handle(.stopped, facts)

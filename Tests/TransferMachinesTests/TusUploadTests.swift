@@ -64,7 +64,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
     @Test(arguments: [
         ("1", "https://h/files/1"), ("/up/1?k=v", "https://h/up/1?k=v"), ("//h/up/1", "https://h/up/1"),
-        // The server is behind a proxy that ends TLS.
+        // The server is behind a proxy that terminates TLS.
         ("http://h/files/1", "https://h/files/1"), ("http://h:8080/files/1", "https://h/files/1"),
     ]) func `every form of an upload address is read`(_ location: String, _ place: String) {
         var machine = UploadMachine(plan: plan())
@@ -258,7 +258,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(lines.filter { $0.hasPrefix("PATCH") }.count == 1)
     }
 
-    /// The URL of a complete upload may return the file itself.
+    /// A request for the URL of a complete upload may return the file itself.
     @Test func `a complete upload without an offset is believed, with the response as proof`() {
         var machine = UploadMachine(plan: plan())
         let outcome = play(&machine, [options, made(), at(100), (200, ["Content-Length": "100"])]).outcome

@@ -62,7 +62,7 @@ extension EndToEnd {
         private func examine(_ fault: PlantedFault, on desktop: Desktop) async throws {
             let patient = try Patient(desktop, try await server())
             // When an agent starts, it restricts the mode of its folders. An agent would therefore repair the fault of this
-            // check, so it ends first.
+            // check, so the test ends the agent first.
             if fault.check == "files" { patient.home.endAgent() }
             try fault.plant(patient)
             let found = try patient.examine()

@@ -32,7 +32,7 @@ extension EndToEnd {
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             try Data(ImmichStore.key.utf8).write(to: secrets)
             try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: secrets.path)
-            // The photos keep their location, because the table is only about servers. A debug build needs seconds to search a
+            // The photos keep their location, because this test is only about servers. A debug build needs seconds to search a
             // large photo for a location.
             var configuration = "[upload]\nkeep_location = true\n"
             for way in UploadWay.allCases {

@@ -165,8 +165,8 @@ final class Home {
         }
     }
 
-    /// Waits until an agent without work has ended. The test cannot wait for a commit, because the agent removes its files at the
-    /// end without a commit.
+    /// Waits until an agent without work has ended. The test cannot wait for a commit, because an agent that exits removes its
+    /// files without a commit.
     func waitForAgentExit() throws {
         guard let pid = agentPID else { return }
         try kill(pid, 0)

@@ -13,7 +13,7 @@ enum JPEG {
         return picture
     }
 
-    /// A picture without pixels. The photo cleaner accepts it.
+    /// A picture without pixels. The photo cleaner accepts this picture.
     static var withoutPosition: Data { start + Data([0xFF, 0xD9]) + Data(repeating: 7, count: 1_000) }
 
     private static let start = Data([0xFF, 0xD8])

@@ -7,7 +7,7 @@ import Foundation
 enum StormBug: String, CaseIterable, Sendable {
     // Rule: a new storm alerts.
     case newIsNotShown, newAlertsOnlyIfSevere, newIsSilent
-    // Rule: changed text is updated silently. After a dismissal, it is not updated.
+    // Rule: changed text is updated silently. If the user dismissed the notification, its text is not updated.
     case updateAlerts, updateIsDropped, dismissalIsForgotten
     // Rule: a higher level alerts again.
     case higherIsDroppedAfterDismissal, higherIsDroppedAfterSnooze, higherIsUpdated
@@ -25,7 +25,7 @@ enum StormBug: String, CaseIterable, Sendable {
     case snoozedStays, photoStaysOpen, photoIsForgotten
     // Rule: if a storm returns, it alerts, at most three times in a day.
     case returnIsDropped, returnsHaveNoLimit, oneReturnAlerts
-    // Rule: after its end, a storm is withdrawn and closed.
+    // Rule: when a storm is over, its notification is withdrawn and its photo request is closed.
     case endStaysOnScreen, endLeavesPhotoOpen, endIsNotChecked
     // Rule: a process may die between any two steps.
     case notificationIsNotRead, lifeIsStoredFirst, stepsDoNotGrow

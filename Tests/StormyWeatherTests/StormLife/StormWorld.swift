@@ -182,8 +182,8 @@ struct StormScreen {
         snoozedUntil = date
     }
 
-    /// Lets time pass. A snoozed notification is shown again. If the end of a notification has passed, it leaves the screen. The
-    /// notification returns if the clock was wrong.
+    /// Lets time pass. A snoozed notification is shown again. If the end time of a notification has passed, the notification
+    /// leaves the screen. If the clock was wrong, the notification returns.
     mutating func pass(to now: Date) {
         if let due = snoozedUntil, due <= now {
             row?.state = .visible
