@@ -6,8 +6,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// If a button launched an app, the app can use the token of the button press to bring a window to the front. Tests that the
-/// agent passes these tokens on.
+/// Tests of activation tokens. With the token of a button press, the launched app can bring a window to the front.
 @Suite(.timeLimit(.minutes(30))) struct ActivationTests {
     /// An activation token is valid for some seconds after the button press. An app does not get the token with which the
     /// agent itself was started.

@@ -6,7 +6,7 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// Tests of uploads whose queued copy was changed on the disk.
+/// Tests of uploads whose copy in the spool was changed on the disk.
 @Suite struct DamagedCopyTests {
     private let bench: Bench
 

@@ -49,7 +49,7 @@ import TransferMachines
         try #require(bench.transport.started.count == before + 1)
     }
 
-    /// Ends the running attempt with a response.
+    /// Ends the running attempt of an upload with a response.
     private func end(
         _ id: Int64, status: Int, _ headers: [HeaderField] = [], _ failure: WireFailure? = nil, sent: Int64 = 0
     ) throws {

@@ -152,7 +152,7 @@ import TransferMachines
 
     /// Ends a download whose bytes the disk worker still has to hash. The event loop continues during the hashing.
     private func endLarge(_ id: Int64) throws -> AgentEvent {
-        // With a negative value, the agent never waits for a hash.
+        // If `waitedFor` is negative, the agent never waits for a hash.
         bench.disk = DiskWorker(waitedFor: -1)
         try bench.startAgent()
         let attempt = try bench.attempt(id)

@@ -16,7 +16,7 @@ import TransferMachines
 
     private func started() -> [Int64] { bench.transport.started.map(\.id.transfer) }
 
-    /// Delivers bytes to the running attempt.
+    /// Delivers bytes to the running attempt of a transfer.
     private func receive(_ id: Int64, _ text: String, of total: Int) throws {
         let attempt = try bench.attempt(id)
         let head = ResponseHead(

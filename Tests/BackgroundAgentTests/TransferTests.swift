@@ -334,7 +334,7 @@ import TransferMachines
 
     // MARK: Captive portals and certificates
 
-    /// Ends the running attempt.
+    /// Ends the running attempt of a transfer.
     private func end(_ id: Int64, _ failure: WireFailure?, status: Int = 200, _ headers: [HeaderField] = []) throws {
         let attempt = try bench.attempt(id)
         let head = failure == nil ? ResponseHead(status: status, headers: headers, url: attempt.request.url) : nil

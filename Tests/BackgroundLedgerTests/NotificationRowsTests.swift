@@ -113,7 +113,7 @@ import Testing
             try transaction.applyPresentation("n", revision: 1, [], now: start + 120, zone: .gmt)
             record = try #require(try transaction.notification("n"))
             #expect(record.state == .delivered && record.schedule?.next == start + 180, "the notification on the screen stays")
-            // No process holds the third occurrence until a response.
+            // For the third occurrence, no process holds the notification until its delegate responds.
             record.startNextRepetition(now: start + 180)
             #expect(record.life.isWaiting && record.presentation == nil && record.dueAt == start + 180)
         }

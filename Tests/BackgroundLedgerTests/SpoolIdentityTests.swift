@@ -11,7 +11,7 @@ import Testing
 
     init() throws { test = try TestLedger() }
 
-    /// Creates a queued upload and its copy.
+    /// Creates a queued upload and the copy of its file.
     private func upload(_ ledger: Ledger, _ name: String = "upload-1") throws -> Int64 {
         try Data("photo".utf8).write(to: spool.appendingPathComponent(name))
         return try ledger.write { transaction in

@@ -34,7 +34,7 @@ final class TestLedger {
     static let now = Date(timeIntervalSince1970: 1_750_000_000)
 }
 
-/// The result of a thread, for which a test can wait.
+/// The result of work in another thread. A test can wait for this result.
 final class Background<Value: Sendable>: @unchecked Sendable {  // because the semaphore orders the write before the read
     private var result: Result<Value, any Error>?
     private let done = DispatchSemaphore(value: 0)

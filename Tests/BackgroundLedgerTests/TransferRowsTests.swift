@@ -330,7 +330,7 @@ import Testing
         #expect(batches[2] == ids[3...].map { [$0] } + ids[...2].map { [$0] })
     }
 
-    /// A file is never treated as an orphan if a row names the file.
+    /// If a row of the ledger names a file, the file is never treated as a file without an owner.
     @Test(arguments: ["queued", "running", "waiting", "paused", "completed", "failed", "cancelled"])
     func `the files of a transfer in any state are known`(_ state: String) throws {
         _ = try insert { record in

@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 @Suite struct ReadRetryTests {
-    /// A virtual clock, and the repetitions that wait for a time of this clock.
+    /// A virtual clock, and the repeated reads that wait for a time of this clock.
     private final class VirtualTime: Sendable {
         private struct State {
             var now = SuspendingClock.now

@@ -169,7 +169,7 @@ import Testing
         work.cancel()
         let error = await #expect(throws: URLError.self) { try await work.value }
         #expect(error?.code == .cancelled)
-        // The connection is also closed.
+        // The connection to the server is also closed.
         try await server.waitUntil { $0.connectionsOpen == 0 }
     }
 

@@ -222,7 +222,7 @@ import TransferMachines
         repeat {
             _ = try await URLSession(configuration: .ephemeral).data(from: url("/ping"))
         } while engine.cookies.pendingCount < 2
-        // The next request of the same session waits.
+        // The next request of the session that receives the cookie waits.
         let place = try url("/see")
         async let next = session.data(from: place)
         _ = try await URLSession(configuration: .ephemeral).data(from: url("/ping"))

@@ -126,7 +126,7 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles() == ["Stormy cannot work", "Stormy cannot work"])
         }
 
-        /// Each of these commands, and the next login, plans the check again.
+        /// Each of these commands plans the check again, and so does the next login.
         @Test(arguments: ["place list", "check --offline", "why", "status", "agent"])
         func `the daily check is planned again after the ledger is lost`(_ verb: String) throws {
             let home = try Home(server: server, desktop: desktop)

@@ -35,7 +35,7 @@ extension EndToEnd {
             await server.stop()
         }
 
-        /// The ledger and the cleaned copy are lost before the photo is sent.
+        /// The ledger and the copy of the cleaned photo are lost before the photo is sent.
         @Test func `a photo that is queued again follows the option with which it was given`() throws {
             let nginx = try Nginx()
             let home = try Home(extra: Self.destination(nginx, "keep"))

@@ -393,7 +393,7 @@ extension EndToEnd {
             #expect(!FileManager.default.fileExists(atPath: folder))
         }
 
-        /// If no command waits for a simulation, the simulation is dropped.
+        /// If no command waits for the result of a simulation, the agent drops the simulation.
         @Test func `a simulation whose command was killed does not run later`() throws {
             let app = try ProvingHome()
             try app.run("refresh", "3600")

@@ -318,7 +318,7 @@ extension EndToEnd {
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
             let photo = home.folder.appendingPathComponent("a.jpg")
             try JPEG.withoutPosition.write(to: photo)
-            // The upload is waiting, so its copy is in the spool.
+            // The upload is waiting, so the agent's copy of the photo is in the spool.
             store.refuse(status: 507, method: "PUT")
             try home.stormy("upload", photo.path)
             try home.wait("waiting") { try $0.transfers().first { $0.state == .waiting } }

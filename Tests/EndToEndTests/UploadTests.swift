@@ -284,7 +284,7 @@ extension EndToEnd {
             #expect(try Ledger(home.directories).read { try $0.requests() }.map(\.identifier) == ["StormyUploads"])
         }
 
-        /// One photo has neither a copy nor a file. This loss is reported once.
+        /// For one photo, both the agent's copy and the user's file are missing. The loss of this photo is reported once.
         @Test func `a photo without file and copy is reported as lost`() throws {
             let nginx = try Nginx()
             let home = try Home(extra: Self.destination(nginx.url + "photos/"))

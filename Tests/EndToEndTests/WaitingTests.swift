@@ -127,7 +127,7 @@ extension EndToEnd {
             try home.waitForQuiet()
             #expect(store.files.count == 1)
             #expect(store.contents(of: "/a.jpg") == (try Data(contentsOf: photo)))
-            // The photo completes the upload that the storm waits for.
+            // This photo completes the photo request of the storm.
             #expect(try photos(home) == ["completed"])
         }
 
@@ -193,7 +193,7 @@ extension EndToEnd {
             let late = try Child(
                 Child.find("sh"), FakeTime.arguments("-6h", Home.product("background-agent"), ["--app", "stormy"]),
                 environment: environment, output: log)
-            // The command waits for the end of the agent that it started.
+            // The command waits until the agent that it started has ended.
             defer {
                 try? home.killAgent()
                 late.end()

@@ -59,7 +59,8 @@ import Testing
         }
     }
 
-    /// Returns a finder. After each of the first lists of a folder, a test program renames all photos of this folder.
+    /// Returns a finder that renames photos. After each of its first `times` lists, the finder renames all photos of the
+    /// listed folder.
     private static func finder(renaming times: Int) -> PhotoFinder {
         let count = Mutex(0)
         return PhotoFinder(isRecursive: true) { folder in

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Stormy
 
-/// The states of an opening on a virtual network, in order.
+/// The states of a call of `asyncOpen` or `autoOpen` on a virtual network, in order.
 private final class Seen: Sendable {
     private let states = Mutex<[OpenState]>([])
 

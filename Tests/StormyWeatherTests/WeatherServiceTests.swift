@@ -294,7 +294,7 @@ private func forecast(_ answer: WeatherResponse) throws -> Forecast {
         #expect(both.unconfirmed?.map(\.from) == [noon + 9 * 3600] && both.second == "Two")
         let alone = rule.assess(one, beside: day("Two"), now: noon)
         #expect(alone.verdict == .calm && alone.unconfirmed?.count == 2 && alone.second == "Two")
-        // If only the second service forecasts a storm, the result is also a storm.
+        // If only the second service forecasts a storm, the assessment is also a storm.
         let windy = rule.assess(one, beside: day("Two", gusts: 90), now: noon)
         #expect(windy.verdict == .stormy && windy.reasons.allSatisfy { $0.source == "Two" })
         // If the first service has no rain value for the hour of thunder, the second service decides.

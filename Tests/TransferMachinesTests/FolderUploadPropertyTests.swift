@@ -89,7 +89,8 @@ private struct DictionaryServer {
         var saved: UploadMemory?
         for round in 0..<600 {
             let quiet = round >= 300
-            // Another client takes a name. In some cases its file has the same length.
+            // Another client stores a file under one of the names. In some cases this file has the same length as the uploaded
+            // file.
             if !quiet, dice.chance(8), server.folders.contains("/a/b/") {
                 let path = "/a/b/" + ["p.jpg", "p-1.jpg", "p-2.jpg"].randomElement(using: &dice)!
                 // In WebDAV only lengths are compared. While a response about a name is pending, no client takes this name.

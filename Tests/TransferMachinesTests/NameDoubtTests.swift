@@ -27,7 +27,7 @@ import Testing
 
     private func puts(_ talk: Dialogue) -> Int { talk.lines.count { $0.hasPrefix("PUT") } }
 
-    /// Returns the upload in a new process, with the state of the last commit.
+    /// Returns the upload as a new process continues it, with the state of the last commit.
     private func restarted(_ talk: Dialogue) throws -> Dialogue {
         let saved = try #require(talk.machine.memory ?? talk.memory)
         let kept = try JSONDecoder().decode(UploadMemory.self, from: JSONEncoder().encode(saved))

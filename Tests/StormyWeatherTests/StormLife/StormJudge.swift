@@ -30,14 +30,14 @@ struct StormJudge {
     }
 
     private(set) var violations: [String] = []
-    /// The notifications that were shown since the last denial that every reading of the rules accepts.
+    /// The notifications that were shown since the storm was last denied according to every reading of the rules.
     private var strict = Showing()
-    /// The notifications that were shown since the last denial that at least one reading of the rules accepts.
+    /// The notifications that were shown since the storm was last denied according to at least one reading of the rules.
     private var loose = Showing()
     /// The notifications that were shown since the beginning. If a storm returns, its earlier warnings are included.
     private var ever = Showing()
     fileprivate var known: Known?
-    /// The last known storm that no data deny. Incomplete data also count as a denial here.
+    /// The last known storm that no data deny. For this property, incomplete data also count as a denial.
     fileprivate var undenied: Known?
     private var end = Date.distantPast
     private var (mayBeOver, isDenied, isSurelyDenied) = (false, false, false)

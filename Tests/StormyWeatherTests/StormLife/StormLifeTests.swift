@@ -39,7 +39,7 @@ private func changes(_ known: [(id: Int64, life: StormLife)], _ look: StormCheck
     }.sorted()
 }
 
-/// Tests which storm of a new forecast is the same as a known storm.
+/// Tests which storm of a new forecast is recognized as a known storm.
 @Suite struct StormMatchingTests {
     @Test func `windows within six hours are one storm`() {
         #expect(StormWindow.merge([window(0, 1), window(7, 8)]) == [window(0, 8)])

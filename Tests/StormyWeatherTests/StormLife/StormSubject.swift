@@ -116,7 +116,7 @@ struct StormSubject {
         }
     }
 
-    /// - Returns: Whether all commands were carried out, and the life was stored.
+    /// - Returns: Whether all commands were carried out, and the ``StormLife`` was stored.
     private mutating func carryOut(_ crash: Int?) -> Bool {
         guard let before = life else { return true }
         var new = before
