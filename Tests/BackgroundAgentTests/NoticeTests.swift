@@ -188,7 +188,7 @@ import Testing
         try add()
         try presented(7)
         try bench.startAgent(turning: false)
-        // The agent has not yet received the name of the other server.
+        // The agent has not yet received the name of the new notification server.
         try add("Storm, later")
         #expect(bench.presenter.shown.last?.replacing == 7)
         #expect(bench.presenter.shown.last?.server == "one", "another server ignores the number")
@@ -264,8 +264,8 @@ import Testing
         #expect(try record().state == .delivered)
     }
 
-    /// The server responds for the earlier content after the app has set new content. The agent still shows the new content, as a
-    /// replacement of the earlier content.
+    /// The server responds to the call with the earlier content after the app has set new content. The agent then replaces the
+    /// earlier content by the new content.
     @Test func `new content is shown after the response for the earlier content`() throws {
         try add()
         let worse = NotificationContent(

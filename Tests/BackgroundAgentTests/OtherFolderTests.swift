@@ -87,7 +87,7 @@ import TransferMachines
             .transport(.ended(attempt.id, WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: 5))))
         try files.removeItem(at: folder.appendingPathComponent(part))
         try expectWaiting(id)
-        // A new agent that searches for the file of an earlier agent does not use the other file.
+        // A new agent that searches for the file of an earlier agent does not use the copied file.
         try bench.startAgent()
         try bench.pass(61)
         try expectWaiting(id)

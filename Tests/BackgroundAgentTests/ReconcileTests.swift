@@ -179,7 +179,8 @@ import TransferMachines
         #expect(bench.launcher.warned == [id, id])
     }
 
-    /// The agent commits the reason before it sends the signal. A new agent cannot determine whether the signal was sent.
+    /// The agent commits the reason for the stop before it sends the signal to the process. A new agent cannot determine
+    /// whether the signal was sent.
     @Test func `a new agent warns a warned launch again and repeats its grace time`() throws {
         try bench.submit()
         try bench.pass(30)

@@ -84,7 +84,7 @@ import Testing
         return try child.start()
     }
 
-    /// Opens the named pipe, which waits until the child reads from the pipe. Closing the pipe then ends the child.
+    /// Opens the named pipe. The call waits until the child reads from the pipe. Closing the pipe then ends the child.
     private func end(_ fifo: URL, _ pid: Int32) {
         close(clinux_open(fifo.path, O_WRONLY | O_CLOEXEC, 0))
         var status: Int32 = 0

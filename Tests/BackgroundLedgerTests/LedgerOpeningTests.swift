@@ -98,7 +98,7 @@ import Testing
         #expect(mkfifo(path, 0o600) == 0)
         let reason = "something that is not a file has that name"
         #expect(throws: StoreError.cannotCreate(path: path, reason: reason)) { try test.open() }
-        // The read of the folder fails and records an error. The error must not be reported for the pipe.
+        // The folder cannot be opened as a database, and an error is recorded. This error must not be reported for the pipe.
         _ = try? DatabaseFile(path: test.directories.state.path, migrator: DatabaseMigrator()).openToRead().read {
             try $0.execute(sql: "SELECT 1")
         }

@@ -168,7 +168,8 @@ private struct RequestWorld {
         if isDue, let due, lastServed ?? .distantPast < due, life.occurrence != due { found("a due occurrence was dropped") }
         // If a user submits the request, launches for occurrences that a wrong clock caused are ignored.
         if own == nil { served = [:] }
-        // If a launch is running, two requests are owed: the request of this launch, and the new request.
+        // If a launch is running, two requests need a launch with a result: the request of the running launch, and the new
+        // request.
         owed = live == nil ? 1 : 2
     }
 
@@ -293,7 +294,7 @@ private struct RequestWorld {
             if life.phase != .removed || owed != 0 { found("\(owed) accepted requests have no launch with a result") }
             return
         }
-        // The delay after failures is at most six hours. If a noon falls into this delay, one launch is for this noon and the
+        // The delay after failures is at most six hours. If a noon falls into this delay, one launch serves this noon and the
         // noon before.
         var noon = rule.next(after: since + RelaunchBackoff.longest, in: zone)
         while noon < since + 3 * 86_400 - 3_600 {

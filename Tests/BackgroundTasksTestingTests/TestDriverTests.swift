@@ -255,7 +255,7 @@ import UserNotifications
                 #expect(delivery.kind == .urlSession)
                 #expect(delivery.outcome == .completed)
             }
-            // The server receives one request for the check and the delivery together.
+            // The check and the delivery together send only one request to the server.
             #expect(driver.network.server("https://weather.test").requests().count == 1)
             #expect(driver.notifications.shown.map(\.title) == ["Storm"])
         }

@@ -127,7 +127,7 @@ import Testing
         task.cancel()
     }
 
-    /// Both sides send more bytes than their sockets buffer.
+    /// Both sides send more bytes than the buffers of their sockets can hold.
     @Test func `many messages keep their order`() async throws {
         let (task, _) = begin("/echo")
         let count = 3000
@@ -158,7 +158,7 @@ import Testing
         let (task, _) = begin("/flood/32")
         let (other, _) = begin("/echo")
         var last = -1
-        // The server can send only as many bytes as the sockets and the session buffer.
+        // The server can send only as many bytes as the buffers of the sockets and of the session can hold.
         while server.now.flooded != last || last == 0 {
             last = server.now.flooded
             // The server has one thread. Each ping gives this thread time to send more bytes.

@@ -90,7 +90,7 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
         #expect(String(decoding: answer, as: UTF8.self) == "stubbed")
     }
 
-    /// The class is inserted into the configuration's default list, as in most apps.
+    /// The class is inserted into the configuration's default list, as most apps do.
     @Test func `a URL protocol class that is inserted into the list is used`() async throws {
         for configuration in [URLSessionConfiguration.default, .ephemeral] {
             configuration.protocolClasses?.insert(Stub.self, at: 0)

@@ -246,7 +246,7 @@ extension RealDesktop {
             }
         }
 
-        /// The process that showed the notifications was killed, and another process receives their buttons.
+        /// The process that showed the notifications was killed, and another process receives the presses of their buttons.
         @Test func `buttons of an earlier process are reported`() async throws {
             try await withServer("another") { presenter, server in
                 presenter.query()

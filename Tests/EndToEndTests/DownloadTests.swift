@@ -143,7 +143,7 @@ extension EndToEnd {
             #expect(listed.output.contains("cannot access the folder that was chosen"), "\(listed)")
         }
 
-        /// Twelve downloads with the same name are requested at once. Each queued download gets a file.
+        /// Twelve downloads with the same name are requested at the same time. Each queued download gets a file.
         @Test func `concurrent downloads of one name get different file names`() throws {
             for number in 0..<12 {
                 server.route("GET", "/\(number)/same", .file(Payload.pattern(1000 + number), etag: "\"v\(number)\""))
@@ -228,8 +228,8 @@ extension EndToEnd {
             #expect(try home.history() == [])
         }
 
-        /// The following command is killed, for example because the user closed the terminal. The user then receives a
-        /// notification, as for any other download.
+        /// The command that follows the download is killed, for example because the user closed the terminal. The user then
+        /// receives a notification, as for any other download.
         @Test func `the end of a download is notified if its follower is killed`() throws {
             held("slow")
             let follower = try follow("slow")

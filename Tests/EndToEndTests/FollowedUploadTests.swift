@@ -161,7 +161,7 @@ extension EndToEnd {
         }
 
         /// Starts a command that follows an upload. The server temporarily rejects this upload. Returns the command, and the
-        /// printed lines up to the wait.
+        /// lines that the command printed before it began to wait.
         private func followWaitingUpload() throws -> (follower: Child, reader: LineReader, lines: [String]) {
             server.route("PUT", "/held/*", .status(503))
             let pipe = home.folder.appendingPathComponent("said").path

@@ -5,8 +5,8 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// Tests of kill -9 at every named kill point. No work is lost, one notification stays on the screen, and every relaunch has
-    /// a reason.
+    /// Tests of kill -9 at every named kill point. No work is lost, one notification stays on the screen, and every repeated
+    /// launch has a recorded reason.
     @Suite struct Kill {
         let server: FaultyServer
 

@@ -194,7 +194,7 @@ extension EndToEnd {
 
         @Test func `the timer starts the agent at the time of a launch`() throws {
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
-            // The time is near enough that the test can wait for it, and late enough that the agent exits before.
+            // The due time is so near that the test can wait for it, and so far away that the agent exits before it.
             let due = Date(timeIntervalSinceNow: 32)
             let zone = try #require(home.environment["TZ"].flatMap(TimeZone.init(identifier:)))
             let time = due.formatted(

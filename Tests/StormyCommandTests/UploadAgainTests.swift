@@ -311,7 +311,7 @@ import Testing
         }
     }
 
-    /// The digest of the bytes that were sent differs from the digest of the file.
+    /// The photo was cleaned, so the digest of the sent bytes differs from the digest of the user's file.
     @Test(arguments: [true, false]) func `a cleaned photo is not sent again after the store was lost`(_ hasArrived: Bool)
         async throws
     {

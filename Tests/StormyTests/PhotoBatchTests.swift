@@ -122,7 +122,8 @@ import Testing
                 continuation.resume()
             }
         }
-        // The call `noted` returns when the notification was accepted. Until then, the end does not count as reported.
+        // The call `noted` returns when the notification was accepted. Until then, the end of the upload does not count as
+        // reported.
         #expect(told.withLock { $0 } == 2)
     }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// Tests the following question: a file on the server has the name and the length of an upload. Did this upload send the file?
+/// A server has a file with the name and the length of an upload. Tests how the upload determines whether it sent this file.
 @Suite struct ReadBackTests {
     private static let digest = String(repeating: "ab", count: 32)
     private static let encoded = Data(repeating: 0xAB, count: 32).base64EncodedString()

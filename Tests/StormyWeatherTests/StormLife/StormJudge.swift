@@ -3,7 +3,7 @@ import StormyWeather
 
 /// Checks a sequence using only the input of each check and the screen. The judge shares no rule with ``StormLife``.
 struct StormJudge {
-    /// The notifications that were shown since the storm came or returned.
+    /// The notifications that were shown since the storm appeared in the data or returned.
     private struct Showing {
         var level: Int?
         var isWarned = false
