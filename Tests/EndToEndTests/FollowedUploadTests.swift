@@ -216,8 +216,8 @@ extension EndToEnd {
             #expect(try home.rows("transfers").map { $0["state"] as? String } == ["failed"])
         }
 
-        /// The app was launched because of another photo. The command in the stopped terminal still reports the result of its
-        /// own photo.
+        /// The app was launched because of another photo. The command in the stopped terminal still reports the result of
+        /// the photo that the command uploads.
         @Test func `a stopped terminal reports the end when it is continued`() throws {
             let follower = try follow(photo("a.jpg"))
             try stop(follower)
