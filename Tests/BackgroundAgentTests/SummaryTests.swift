@@ -225,7 +225,8 @@ import Testing
 
     // MARK: Withdrawal
 
-    /// The agent is killed after the commit of a withdrawal, or no server is available. The next agent repeats the withdrawal.
+    /// The agent is killed after the commit of a withdrawal, or no server is available. The next agent withdraws the
+    /// notification again.
     @Test func `a new agent repeats a withdrawal that was not confirmed`() throws {
         try bench.hear(.presenter(.serverIs("one")))
         try add(1)

@@ -87,7 +87,7 @@ import UserNotifications
             let moments = [begin] + times.withLock { $0 }
             let pauses = zip(moments.dropFirst(), moments).map { $0.timeIntervalSince($1) }
             #expect(pauses.count == 4 && pauses.allSatisfy { abs($0 - 6 * 3_600) < 60 }, "\(pauses)")
-            // The app reads the date that it set, as a date of the real clock.
+            // The app reads the date that the app set. The date is of the real clock and not of the virtual clock.
             let pending = await BGTaskScheduler.shared.pendingTaskRequests()
             let own = try #require(pending.first?.earliestBeginDate)
             #expect(abs(own.timeIntervalSinceNow - 6 * 3_600) < 60)

@@ -9,7 +9,8 @@ package final class AppRuntime: Sendable {
     /// The runtime of this process, or of its test host while a test drives the app.
     package static var shared: AppRuntime { LaunchContext.own?.runtime ?? ofBlock ?? hosted.withLock { $0 } ?? process }
 
-    /// The runtime of a block that was created on a test host. Such a block may run after the end of its test.
+    /// The runtime for a closure that was created in the simulated process of a test. Such a closure may run after the test has
+    /// ended.
     @TaskLocal static var ofBlock: AppRuntime?
 
     /// The runtime of the test to which the current work belongs, or the runtime of the process if the work belongs to no test.
@@ -289,8 +290,8 @@ package final class AppRuntime: Sendable {
     }
 
     /// Installs the agent's login entry if no entry exists, or if the entry starts a program that does not exist any more. With
-    /// the entry, accepted work continues after a reboot. A launched process does nothing. If the entry exists, the cost is a few
-    /// file checks.
+    /// the entry, accepted work continues after a reboot. In a process that the agent launched, this method does nothing. If the
+    /// entry exists, the cost is a few file checks.
     package func installLoginEntry() {
         guard LaunchContext.current == nil, testHost == nil else { return }
         let environment = ThisProcess.environment

@@ -7,7 +7,7 @@ import Foundation
 ///
 /// This type uses these terms: an app **awaits** a transfer. When no process awaits the transfer any more (the event **left**),
 /// an equal request may continue the transfer within the grace time. A task **adopts** a transfer, and an event then reports the
-/// end of the transfer to the app. The app **suspends** and **releases** a transfer. The user **pauses**, **resumes** and
+/// end of the transfer to the app. The app **suspends** a transfer, and **releases** it so that it continues. The user **pauses**, **resumes** and
 /// **retries** a transfer.
 package struct TransferLife: Equatable, Sendable {
     /// The current phase of the transfer, for example `queued` or `running`.

@@ -192,7 +192,7 @@ extension StormyStore {
         try Self.storeJudgement(assessment, knowsForecast: useful != nil, of: place, database, now: now)
     }
 
-    /// Marks the storms of removed sources as no longer expected. No response of a service is required.
+    /// Marks a storm as no longer expected if the user removed the service or feed of its warning. No response is required.
     func endUncounted(at place: Place, rule: StormRule, now: Date) throws {
         let hasUncounted = try queue.read { try Self.records(of: place, $0) }.contains { !$0.counts }
         if !hasUncounted { return }

@@ -31,8 +31,8 @@ extension Rehearsal {
         _ = try wait("the agent's answer") { try $0.answer(to: question) }
     }
 
-    /// Waits until an agent has handled all pending work. If the agent exited after its last work, the command of this method
-    /// starts another agent.
+    /// Waits until an agent has handled all pending work. If the agent exited after its last work, the command that this
+    /// method runs starts another agent.
     func waitForAgent() throws {
         // No launch has the name "nothing", so the command fails. The agent sends the response together with its other decisions.
         // When the response arrives, the agent has therefore made these decisions.

@@ -144,7 +144,7 @@ extension Rehearsal {
             words.append("the agent sent no request")
         } else {
             let repeated = asked.dropFirst().joined(separator: ", then ")
-            words.append(asked.count == 1 ? "the agent sent 1 request" : "the agent then requested \(repeated)")
+            words.append(asked.count == 1 ? "the agent sent 1 request" : "after the interruption the agent requested \(repeated)")
         }
         return words.joined(separator: "; ")
     }

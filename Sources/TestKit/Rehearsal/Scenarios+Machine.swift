@@ -194,7 +194,8 @@ extension Scenario {
         Scenario(
             .download, "the disk is full",
             promise: "The download keeps its partial file, and continues when the disk has free space.",
-            expects: "download completed; version one of the file is complete; the agent then requested the rest"
+            expects: "download completed; version one of the file is complete; "
+                + "after the interruption the agent requested the rest"
         ) {
             try $0.control.set { $0.isDiskFull = true }
             $0.continueResponses()

@@ -18,19 +18,19 @@ extension Scenario {
         Scenario(
             .download, "kill -9 of the agent",
             promise: "The next agent continues the download after the bytes that are stored durably.",
-            expects: "\(complete); the agent then requested the rest"
+            expects: "\(complete); after the interruption the agent requested the rest"
         ) {
             try $0.replaceAgent(by: SIGKILL)
         },
         Scenario(
             .download, "logout", promise: "After the next login, the download continues after the bytes that are stored durably.",
-            expects: "\(complete); the agent then requested the rest"
+            expects: "\(complete); after the interruption the agent requested the rest"
         ) {
             try $0.replaceAgent(by: SIGTERM)
         },
         Scenario(
             .download, "network cut", promise: "The download continues after the bytes that are stored durably.",
-            expects: "\(complete); the agent then requested the rest"
+            expects: "\(complete); after the interruption the agent requested the rest"
         ) { $0.dropConnections() },
         Scenario(
             .download, "the server is not reachable",
@@ -40,7 +40,7 @@ extension Scenario {
         Scenario(
             .download, "the server changed the file",
             promise: "The download starts over, because two versions must not be mixed.",
-            expects: "\(changed); the agent then requested the rest",
+            expects: "\(changed); after the interruption the agent requested the rest",
             begin: {
                 $0.serveFile(changes: true)
                 try $0.beginDownload()
@@ -49,7 +49,7 @@ extension Scenario {
         Scenario(
             .download, "the server changed the file and kept its ETag",
             promise: "The agent refuses a 206 response with another version of the file, and the download starts over.",
-            expects: "\(changed); the agent then requested the rest, then the complete file",
+            expects: "\(changed); after the interruption the agent requested the rest, then the complete file",
             begin: {
                 $0.serveFile(changes: true, fault: .ignoresIfRange)
                 try $0.beginDownload()
@@ -58,7 +58,7 @@ extension Scenario {
         Scenario(
             .download, "no validator",
             promise: "The download starts over, because the rest of the file may belong to another version.",
-            expects: "\(complete); the agent then requested the complete file",
+            expects: "\(complete); after the interruption the agent requested the complete file",
             begin: {
                 $0.serveFile(hasValidator: false)
                 try $0.beginDownload()
@@ -67,7 +67,7 @@ extension Scenario {
         Scenario(
             .download, "the rest of the file has another offset",
             promise: "The agent refuses a range that it did not request, and the download starts over.",
-            expects: "\(complete); the agent then requested the rest, then the complete file",
+            expects: "\(complete); after the interruption the agent requested the rest, then the complete file",
             begin: {
                 $0.serveFile(fault: .shiftedStart(1))
                 try $0.beginDownload()
@@ -91,7 +91,7 @@ extension Scenario {
         ) { _ in },
         Scenario(
             .download, "paused and resumed", promise: "The download continues after the bytes that are stored durably.",
-            expects: "\(complete); the agent then requested the rest"
+            expects: "\(complete); after the interruption the agent requested the rest"
         ) {
             try $0.verb("transfers", "pause", "all")
             try $0.verb("transfers", "resume", "all")
@@ -103,7 +103,7 @@ extension Scenario {
         Scenario(
             .download, "stormy quit",
             promise: "The download keeps its partial file, and waits until the user resumes the download.",
-            expects: "\(complete); the agent then requested the rest"
+            expects: "\(complete); after the interruption the agent requested the rest"
         ) {
             try $0.verb("quit")
             try $0.checkPausedPart()
