@@ -86,7 +86,6 @@ package class PhotoDelivery: EventDelivery, DeliveredEndsRecorder, @unchecked Se
 
     /// Shows one notification about all photos of the batch that were not reported in another way.
     func show() async throws {
-        recordDeliveredEnds()
         phase.withLock { $0 = .reporting }
         if let summary = Self.summary(of: ended.withLock { $0 }) { BGTaskScheduler.shared.describeCurrentLaunch(summary) }
         try await report(store)
@@ -167,7 +166,6 @@ package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // bec
     ///
     /// - Throws: The first error that occurred while a result was recorded.
     package func finish() async throws {
-        recordDeliveredEnds()
         try trouble.check()
         // The progress is shown, because a batch with other photos may have waited for the photos that the terminal printed.
         try await PhotoBatch.showProgress(store)

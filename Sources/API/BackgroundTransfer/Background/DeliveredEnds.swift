@@ -13,7 +13,7 @@ final class DeliveredEnds: Sendable {
         let event: Int64
         /// The delegate that must store the result before the ledger records the event as delivered. `nil` if the delegate has
         /// already stored the result, or does not store results.
-        var recorder: (any DeliveredEndsRecorder)?
+        let recorder: (any DeliveredEndsRecorder)?
     }
 
     private enum State {
