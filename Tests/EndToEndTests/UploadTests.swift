@@ -370,6 +370,9 @@ extension EndToEnd {
                 try Child.run("sqlite3", ["-readonly", store, query], environment: home.environment).output
                     .split(separator: " ").first.flatMap { Int32($0) }.flatMap { ProcessIdentity(pid: $0) }
             }
+            // The store names the chooser before its script runs. A script that is killed before it writes the file would open
+            // the second window in the same way as the first window.
+            try home.wait("the window") { _ in (try? Data(contentsOf: first))?.isEmpty == false ? true : nil }
             let app = try home.wait("the launch") { try $0.history(limit: 9).first { $0.kind == .notificationResponse }?.pid }
             kill(app, SIGKILL)
             try home.wait("the photo") {
