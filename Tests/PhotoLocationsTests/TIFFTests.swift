@@ -170,6 +170,17 @@ import Testing
         #expect(try !Cleaned(tiff).contains("Zurich"))
     }
 
+    /// Without these values, a decoder would show other pixels.
+    @Test(arguments: [0x0102, 0x0140, 0x015B]) func `a damaged GPS entry does not remove values of the pixels`(_ tag: Int) throws {
+        let values = [UInt8]((1...24).map { UInt8($0) })
+        var tiff = Samples.tiff([Samples.Entry(tag: tag, type: 3, count: 12, value: values)])
+        let place = try #require(tiff.firstRange(of: values))
+        let latitude = try #require(tiff.firstRange(of: Samples.little(2, 2) + Samples.little(5, 2) + Samples.little(3, 4)))
+        tiff.replaceSubrange(latitude + 8..<latitude + 12, with: Samples.little(place, 4))
+        let cleaned = try Cleaned(tiff)
+        #expect(Array(cleaned.bytes[place..<place + 24]) == values && !cleaned.contains("Zurich"))
+    }
+
     @Test func `a GPS directory without entries is as it was`() throws {
         let pointer = Samples.Entry(tag: 0x8825, type: 4, count: 1, value: Samples.little(60, 4))
         let tiff =

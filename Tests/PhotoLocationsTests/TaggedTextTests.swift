@@ -113,7 +113,7 @@ import Testing
     @Test func `attributes of OpenEXR and FITS are held`() throws {
         let header: [UInt8] = [0x76, 0x2F, 0x31, 1, 2, 0, 0, 0]
         let other = Array("lineOrder\0lineOrder\0\u{1}\0\0\0\0".utf8)
-        for name in ["latitude", "longitude"] {
+        for name in ["latitude", "longitude", "laTitude"] {
             let attribute = Array("\(name)\0float\0\u{4}\0\0\0".utf8)
             #expect(try isHeld(header + other + attribute + Self.float(Samples.latitude) + [0]))
             #expect(try !isHeld(header + other + attribute + [0, 0, 0, 0, 0]), "no number")

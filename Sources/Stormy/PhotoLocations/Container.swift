@@ -81,9 +81,10 @@ enum Container {
     /// Fails the search if an attribute of an OpenEXR file is a location. An attribute has a name, a type, a size and a value.
     /// Readers use a location even if its type or size is damaged.
     private static func holdOpenEXR(_ view: ByteView) {
+        let header = (view.bytes(0, min(view.count, 1 << 20)) ?? []).map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
         for name in ["latitude", "longitude"] {
-            guard let place = view.find(Array("\(name)\0".utf8), to: 1 << 20),
-                let type = view.find([0], from: place + name.utf8.count + 1),
+            guard let found = header.firstRange(of: Array("\(name)\0".utf8)),
+                let type = view.find([0], from: found + name.utf8.count + 1),
                 let value = view.bytes(type + 5, 4), value.contains(where: { $0 != 0 })
             else { continue }
             view.search.fail(.unproven(block: "attribute \(name) of OpenEXR"))

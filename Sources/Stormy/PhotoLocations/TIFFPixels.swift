@@ -16,13 +16,21 @@ struct TIFFPixels {
         entry(tag).map { TIFFDirectory.numbers(of: $0, in: view, little: little, limit: limit) } ?? []
     }
 
-    /// The ranges of lists with offsets and sizes that are stored outside the directory.
+    /// The tags of values without which a decoder shows other pixels: bits per sample, transfer function, colour map, meaning and
+    /// format and limits of samples, JPEG tables, coefficients and subsampling and reference of YCbCr, and colour profile.
+    private static let decoding: Set<Int> = [
+        0x0102, 0x012D, 0x0140, 0x0152, 0x0153, 0x0154, 0x0155, 0x015B, 0x0211, 0x0212, 0x0214, 0x8773,
+    ]
+
+    /// The ranges outside the directory that a decoder reads: lists with offsets and sizes, and values that describe the pixels.
     var tables: [Range<Int>] {
-        Self.pairs.flatMap { start, length in
-            guard let starts = entry(start), let lengths = entry(length) else { return [Range<Int>]() }
-            return [starts, lengths].filter { !$0.isInline && (0..<view.count).contains($0.value) }.map {
-                $0.value..<min($0.value + min($0.size, 1 << 24), view.count)
-            }
+        let lists = Self.pairs.flatMap { start, length in
+            guard let starts = entry(start), let lengths = entry(length) else { return [TIFFDirectory.Entry]() }
+            return [starts, lengths]
+        }
+        let values = directory.entries.filter { Self.decoding.contains($0.tag) }
+        return (lists + values).filter { !$0.isInline && (0..<view.count).contains($0.value) }.map {
+            $0.value..<min($0.value + min($0.size, 1 << 24), view.count)
         }
     }
 
