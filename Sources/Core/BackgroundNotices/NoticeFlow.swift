@@ -10,13 +10,15 @@ package struct NoticeFlow: Equatable, Sendable {
     package static let capacity = 5
     /// The number of seconds after which one more notification can be shown individually.
     package static let refill: Double = 15
-    /// The maximum number of threads that have a separate summary. Notifications of all other threads share one summary.
+    /// The maximum number of notification threads that have a separate summary. The notifications of all other threads share one
+    /// summary.
     private static let longestList = 3
 
     /// A notification that waits to be shown for the first time.
     package struct Waiting: Equatable, Sendable {
         package var identifier: String
-        /// The app's thread identifier. Notifications of one thread share a summary.
+        /// The app's identifier for a group of related notifications (a notification thread). Notifications with an equal
+        /// identifier share a summary.
         package var thread: String
         /// `true` if the notification arrived or became due during quiet hours, and these quiet hours have ended.
         package var wasHeldBack: Bool
@@ -81,8 +83,8 @@ package struct NoticeFlow: Equatable, Sendable {
         countedAt = awake
     }
 
-    /// Combines in summaries the notifications for which no token was left. If only one such notification exists, it waits for a
-    /// token, because a summary of one notification shows less than the notification itself.
+    /// Combines the notifications that got no token into summaries. If only one such notification exists, it waits for a token,
+    /// because a summary of one notification shows less than the notification itself.
     private func gatherRest(_ rest: [Waiting], _ gathering: Set<Group>, _ decision: inout Decision) {
         let threads = Dictionary(grouping: rest.filter { !$0.thread.isEmpty }, by: \.thread)
         let many = threads.filter { $0.value.count > 1 || gathering.contains(.thread($0.key)) }

@@ -2,9 +2,9 @@ import Foundation
 
 /// The states of one notification, and the number by which the notification server identifies the notification.
 ///
-/// Only this type changes the state of a notification. The app, the commands and the agent report events to the ledger. The type
-/// is pure: it receives an event and returns a list of commands. The ledger stores the state in the columns of the notification's
-/// row.
+/// Only this type changes the state of a notification. The app, the user's shell commands and the agent report the events. The
+/// type is pure: it receives an event and returns a list of commands. The ledger stores the state in the columns of the
+/// notification's row.
 package struct NoticeLife: Equatable, Sendable {
     /// The phases of a notification. The raw values are stored in the ledger.
     package enum Phase: String, Codable, Sendable {
@@ -93,7 +93,8 @@ package struct NoticeLife: Equatable, Sendable {
     package static let unknownNumber: UInt32 = 0
 
     package private(set) var phase: Phase
-    /// The server's number for the notification. The number is set if a version of the notification may be on the screen.
+    /// The server's number for the notification. The number is set if the notification may be on the screen, with its current
+    /// content or with earlier content.
     package private(set) var serverID: UInt32?
     /// The server's number of a notification that the agent is removing from the screen. The number is stored until the server
     /// has received the request to remove the notification, because the agent may be killed earlier.
@@ -176,7 +177,7 @@ package struct NoticeLife: Equatable, Sendable {
         case .presented(let id, let now, let why): return present(id, now, hiddenBy: why)
         case .doNotDisturbEnded: if isHidden { (phase, trouble) = (.pending, nil) }
         case .failed(let why, let isAnswerOpen):
-            // No server is available, so no version of the notification can be on the screen.
+            // Without a server, the notification cannot be on the screen.
             if phase != .presenting, !isAnswerOpen { mayStand = false }
             guard phase == .presenting else { break }
             trouble = why
@@ -210,7 +211,7 @@ package struct NoticeLife: Equatable, Sendable {
     }
 
     private mutating func add() {
-        // The server may have assigned the number to another notification since then.
+        // If the notification has left the screen, the server may have assigned its number to another notification.
         switch phase {
         case .closed, .expired, .over, .withdrawn: serverID = nil
         // The server received the notification but has not reported its number. The agent may be killed before the server
@@ -273,7 +274,7 @@ package struct NoticeLife: Equatable, Sendable {
 
     private mutating func retract(_ now: Date) {
         switch phase {
-        // The changed content waits while the old content may be on the screen.
+        // The changed content was not shown yet, but the old content may be on the screen and has to be removed.
         case .pending: phase = serverID == nil && !mayStand ? .withdrawn : .withdrawing
         case .presenting, .delivered: phase = .withdrawing
         // If the app adds the notification again, the user is alerted again.
@@ -291,8 +292,8 @@ package struct NoticeLife: Equatable, Sendable {
         return commands
     }
 
-    /// Stops waiting for the first display, because the app's delegate decided that the notification is not shown. An earlier
-    /// version that is on the screen stays on the screen.
+    /// Stops waiting for the first display, because the app's delegate decided that the notification is not shown. If earlier
+    /// content of the notification is on the screen, it stays there.
     private mutating func cancelShowing(_ now: Date) {
         guard isWaiting else { return }
         if serverID == nil { retract(now) } else { (phase, deliveredAt) = (.delivered, now) }
@@ -309,8 +310,8 @@ package struct NoticeLife: Equatable, Sendable {
         }
     }
 
-    /// Records that a summary combines the notification with other notifications. This event has no effect if an earlier version
-    /// may be on the screen: the new content then replaces the earlier version.
+    /// Records that a summary combines the notification with other notifications. The event has no effect if earlier content may
+    /// be on the screen, because the new content then replaces the earlier content.
     private mutating func gather(_ summary: String, _ now: Date) {
         guard isWaiting && serverID == nil && !mayStand || phase == .gathered else { return }
         (phase, self.summary, deliveredAt, trouble) = (.gathered, summary, deliveredAt ?? now, nil)

@@ -34,7 +34,8 @@ package enum NoticeUrgency: Int, Sendable, Codable {
 /// A desktop notification to show. The text contains no markup. A presenter escapes characters that the server would interpret as
 /// markup.
 package struct Notice: Sendable, Equatable, Codable {
-    /// The app's identifier of the notification. For servers that replace notifications by a tag, the identifier is the tag.
+    /// The app's identifier of the notification. Some servers replace a notification by another with the same tag. For these
+    /// servers, the identifier is the tag.
     package var identifier: String
     package var appName: String
     /// The name of the app's desktop entry, without ".desktop".
@@ -158,14 +159,14 @@ package protocol Presenter: Sendable {
     /// Removes a notification from the screen. If the number is ``NoticeLife/unknownNumber``, the server finds the notification
     /// by its identifier, which only some servers support.
     ///
-    /// Unknown ids and ids of another server are ignored. The presenter reports `withdrawn`. If a server is available but cannot
-    /// be reached, the presenter reports nothing, and the caller repeats the call after `serverAppeared`.
+    /// Unknown numbers, and numbers of another server, are ignored. The presenter reports `withdrawn`. If a server is available
+    /// but cannot be reached, the presenter reports nothing, and the caller repeats the call after `serverAppeared`.
     func withdraw(identifier: String, serverID: UInt32, of server: String?)
     /// Makes this presenter report button presses on a notification that an earlier process showed, if the notification is still
     /// on the screen.
     ///
-    /// If the server reports presses only to the earlier process, the presenter reports `unheard`. In all other cases the
-    /// presenter reports nothing. The presenter then receives the presses, or another server showed the notification.
+    /// If the server reports presses only to the earlier process, the presenter reports `unheard`. The presenter reports nothing
+    /// if it will receive the presses, or if another server showed the notification.
     func adoptNotification(identifier: String, serverID: UInt32, of server: String?)
     /// Shows a number on the app's icon, if a dock or a panel supports this. The value 0 removes the number.
     func showBadge(_ count: Int, desktopEntry: String)

@@ -81,7 +81,7 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
         let wall = midnight + time
         let offsets = [offset(wall - 2 * 86_400), offset(wall + 2 * 86_400)].sorted(by: >)
         if let shown = offsets.first(where: { offset(wall - $0) == $0 }) { return Date(timeIntervalSince1970: wall - shown) }
-        // The search uses whole seconds. The offset changes once between the two instants.
+        // The search uses whole seconds. Between the two instants, the offset of the time zone changes once.
         var (before, after) = (wall - offsets[0], wall - offsets[1])
         let late = offset(after)
         while after - before > 1 {

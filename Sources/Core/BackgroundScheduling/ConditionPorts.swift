@@ -2,7 +2,8 @@
 
 /// The current values of the conditions that requests can require.
 package struct DesktopConditions: Sendable, Equatable, Codable {
-    /// `true` if the machine has a route to other machines, not only the loopback route. A single host may still not respond.
+    /// `true` if the machine has a route to other machines, not only the loopback route. Even then, a single host may not
+    /// respond.
     package var isNetworkAvailable: Bool
     /// `true` if the connection costs money per byte. `false` if the cost is unknown.
     package var isNetworkMetered: Bool
@@ -71,8 +72,8 @@ package struct ConditionsReport: Sendable, Equatable, Codable {
     /// The state of the machine, which decides whether the machine can be woken. `nil` if no service manages sleep, or if the
     /// report is from an earlier version.
     package var machine: MachineState?
-    /// `true` if the system bus exists but does not respond. The state of its services is then unknown. `nil` if the report is
-    /// from an earlier version.
+    /// `true` if the system bus exists but does not respond. The state of the services on the bus is then unknown. `nil` if the
+    /// report is from an earlier version.
     package var isSystemBusSilent: Bool?
 
     package init(
@@ -83,8 +84,8 @@ package struct ConditionsReport: Sendable, Equatable, Codable {
     }
 }
 
-/// A source of the desktop's conditions. The source calls the handler of its initializer once at the start and after each change.
-/// The handler runs on a separate thread.
+/// A source of the desktop's conditions. The source calls the handler that its initializer received: once at the start, and after
+/// each change. The handler runs on a separate thread.
 package protocol ConditionsSource: Sendable {
     var current: DesktopConditions { get }
 }

@@ -92,7 +92,7 @@ extension LaunchLife {
         let commands = startTimer(limits, now)
         // The date of the progress in the launch's row is not used, because the clock may have been set since that date.
         if hasMoved { timer?.moved(at: now) }
-        // The process normally ends by itself the work that continues after its handlers returned. So the agent waits for the
+        // Normally the process itself ends the work that continues after its handlers returned. So the agent waits for the
         // additional grace time before it ends this work.
         if result == .completed, !isContinued, limits.continuation > 0 {
             timer?.continues(for: limits.continuation + limits.grace, from: now)

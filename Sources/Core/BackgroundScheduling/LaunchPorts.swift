@@ -10,7 +10,7 @@ package protocol Launcher<Identity>: AnyObject {
     func adopt(_ launch: Int64, _ process: Identity) -> Adoption
     /// Returns whether a process holds the launch's lock.
     func isAlive(_ launch: Int64) -> Bool
-    /// Sends SIGTERM to the process. The reason must already be in the ledger.
+    /// Sends SIGTERM to the process. The ledger must already contain the reason why the process has to stop.
     func warn(_ launch: Int64)
     func kill(_ launch: Int64)
     /// Releases all resources of an ended launch.

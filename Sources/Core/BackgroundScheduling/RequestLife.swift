@@ -125,8 +125,8 @@ extension RequestLife {
         return occurrence
     }
 
-    /// Makes a repeated launch due immediately after the clock was set back. The stored begin date is the date at which the
-    /// failed launch ended. After the change of the clock, this date is in the future and would delay the repeated launch.
+    /// Makes a launch that has to be repeated due now, because the clock was set back. The stored begin date is the date at which
+    /// the failed launch ended. After the change of the clock, this date is in the future and would delay the repeated launch.
     private mutating func makeRetryDue(_ now: Date) {
         let isRetry = terms.recurrence == nil ? beginAfterRetry != nil : occurrence == nil
         if isRetry, let begin = earliestBegin { earliestBegin = min(begin, now) }
@@ -140,7 +140,7 @@ extension RequestLife {
         switch current.reason {
         case .failures:
             longest = RelaunchBackoff.delay(afterFailures: max(1, history.failedInARow), base: history.backoffBase)
-        // The original length of this pause is not stored, so the longest possible delay is the limit.
+        // The original length of a delay for this reason is not stored, so the limit is the longest possible delay.
         case .discretion: longest = RelaunchBackoff.longest
         }
         let latest = now.addingTimeInterval(longest)
@@ -194,9 +194,9 @@ extension RequestLife {
         return [.remove]
     }
 
-    /// Returns whether a launch without a result consumes the request. As on iOS, the request is consumed if the launch began
-    /// transfers and then exited with 0 or used up its time. Another launch would begin these transfers a second time. When the
-    /// transfers end, the agent launches the app.
+    /// Returns whether the request is consumed (not launched again) although the launch had no result. As on iOS, the request is
+    /// consumed if the launch began transfers and then exited with 0 or used up its time. Another launch would begin these
+    /// transfers a second time. When the transfers end, the agent launches the app.
     private func consumes(_ ending: Ending) -> Bool {
         // A request with a rule is consumed only by a launch that has a result.
         guard ending.hasTransfers, terms.recurrence == nil else { return false }

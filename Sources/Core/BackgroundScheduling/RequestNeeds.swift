@@ -1,7 +1,7 @@
 import Foundation
 
-/// The needs that the desktop has to meet before a request can be launched. Requests with equal needs form a class. Either all
-/// requests of a class can be launched, or no request of the class. So the agent finds the due request without a check of every
+/// The needs that the desktop has to meet before a request can be launched. Requests with equal needs form a class. At each time,
+/// all requests of a class can be launched, or all have to wait. So the agent finds the due request without a check of every
 /// request.
 package struct RequestNeeds: OptionSet, Sendable, Hashable {
     package let rawValue: Int

@@ -8,7 +8,7 @@ package enum SessionDelivery {
     /// The maximum number of seconds for which the oldest undelivered event waits for more events.
     package static let batchWindow: Double = 5
 
-    /// Only launches of the session within this number of seconds have an effect on the pause.
+    /// The number of seconds for which a launch of the session has an effect on later pauses.
     package static let memory: Double = 3_600
     /// The number of launches within ``memory`` seconds that are allowed without a pause.
     private static let free = 20

@@ -64,7 +64,7 @@ package struct MachineState: Sendable, Equatable, Codable {
         (self.isOnBattery, self.batteryPercent) = (isOnBattery, batteryPercent)
     }
 
-    /// The minimum battery level in percent. Below this level, no machine is woken or kept awake.
+    /// The minimum battery level in percent. Below this level, the machine is not woken and is not kept awake.
     package static let leastBattery: Double = 30
 
     package var isBatteryLow: Bool { isOnBattery && batteryPercent.map { $0 < Self.leastBattery } ?? false }

@@ -6,7 +6,7 @@ import Foundation
 ///
 /// A request begins immediately if a user's command submits it, or if it is the first request of its identifier.
 package enum SystemDiscretion {
-    /// Only launches within this number of seconds have an effect on the pause.
+    /// The number of seconds for which a launch has an effect on later pauses.
     package static let memory: Double = 86_400
     /// The longest pause before the request begins, in seconds.
     package static let longest: Double = 3_600

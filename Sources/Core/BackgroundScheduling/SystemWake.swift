@@ -3,7 +3,7 @@ import Foundation
 /// Wakes the machine for due work, and suspends the machine again when the work is complete and no user is present. The type is
 /// pure: it receives an event and returns a list of commands.
 ///
-/// The agent holds the lock that delays a sleep while an alarm is set. So the agent checks the battery level again before each
+/// While an alarm is set, the agent holds the lock that delays a sleep. So the agent checks the battery level again before each
 /// sleep, and removes the alarm if the level is too low. The agent then releases the lock immediately. So a sleep that the user
 /// requests is delayed only by the time of two queries, and not by the service's limit of 5 s.
 ///
@@ -181,7 +181,8 @@ package struct SystemWake: Sendable, Equatable {
     /// Discards the known state of the machine, because power was connected or disconnected.
     package mutating func handlePowerChange() { if state == .awake, case .known = look { look = .none } }
 
-    /// Returns the commands after the wall clock was set. The alarm counts the time since boot, so it has to be set again.
+    /// Returns the commands that are necessary after the wall clock was set. The alarm counts the time since boot, so it has to
+    /// be set again.
     package func setAgain(at moment: ClockReading) -> [Command] { armed.map { $0 > moment.now ? [.arm($0)] : [] } ?? [] }
 
     /// Handles the end of a sleep. A service and the clocks may both report the end of the same sleep.

@@ -1,5 +1,5 @@
-/// The needs that the desktop has to meet before a transfer is allowed to move bytes. Transfers with equal needs form a class.
-/// Either all transfers of a class can run, or no transfer of the class. So the agent finds the next transfer without a check of
+/// The needs that the desktop has to meet before a transfer is allowed to move bytes. Transfers with equal needs form a class. At
+/// each time, all transfers of a class can run, or all have to wait. So the agent finds the next transfer without a check of
 /// every transfer.
 ///
 /// The network is not a need, because hosts of the local network can be reached without a default route. If a transfer cannot

@@ -10,7 +10,7 @@ package enum WakeCause: String, Sendable, Codable, CaseIterable {
     case agentStarted = "the agent started"
     case simulated = "simulated by hand"
 
-    /// The dates at which each condition was last met again. A date is `nil` if it is unknown.
+    /// For each condition, the date at which the condition last changed from unmet to met. A date is `nil` if it is unknown.
     package struct ConditionDates: Sendable, Equatable {
         package var network: Date?
         package var power: Date?

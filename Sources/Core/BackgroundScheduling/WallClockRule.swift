@@ -56,17 +56,17 @@ public enum WallClockRule: Hashable, Sendable, Codable {
     private func occurrence(on day: CivilDay, in zone: TimeZone) -> Date? {
         let wanted = Double(day.daysSince1970) * 86_400 + Double(time.secondsIntoDay)
         // The offsets of the time zone one day before the wanted time, at the wanted time, and one day after it. No time zone has
-        // a fourth offset within these two days.
+        // more than three offsets within these two days.
         let offsets = Set([-86_400.0, 0, 86_400].map { offset(of: zone, at: wanted + $0) })
         let exact = offsets.map { wanted - $0 }.filter { $0 + offset(of: zone, at: $0) == wanted }
         if let first = exact.min() { return Date(timeIntervalSince1970: first) }
 
-        // The clocks of this time zone skip the wanted time. The clock change lies between two instants: the wanted time with the
+        // The clocks of this time zone skip the wanted time. The clock change is between two instants: the wanted time with the
         // greatest offset, and the wanted time with the least offset.
         guard let early = offsets.max(), let late = offsets.min(), early > late else { return nil }
         let transition = firstInstantAfterGap(from: wanted - early, to: wanted - late, wanted: wanted, in: zone)
-        // The gap may reach to midnight (23:00 → 00:00 in Nuuk). The day exists if the instant before or after the gap is on this
-        // day.
+        // The skipped hour may end at midnight (23:00 → 00:00 in Nuuk). The day exists if the instant before or after the skipped
+        // hour is on this day.
         let sides = [transition - 1, transition].map { CivilDay(of: Date(timeIntervalSince1970: $0), in: zone) }
         return sides.contains(day) ? Date(timeIntervalSince1970: transition) : nil
     }

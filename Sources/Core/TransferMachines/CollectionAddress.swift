@@ -101,7 +101,8 @@ struct NameSearch: Sendable {
     private var taken = 0
     /// The number of names that the server refused since a response to HEAD last reported a taken name.
     private var refusals = 0
-    /// The refused name for which HEAD is sent again. If HEAD reports the name as free, the server refuses every name.
+    /// The refused name for which HEAD is sent again. If HEAD then reports the name as free, the upload concludes that the server
+    /// refuses every name.
     private(set) var refused: Int?
     private(set) var distrustsHead: Bool
     /// `true` if the server responded with success to HEAD for a name that no file has. A GET for this name then shows whether

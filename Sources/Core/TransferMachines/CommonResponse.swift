@@ -88,8 +88,8 @@ struct CommonResponse {
         head["Location"].map { ServerText.line(String($0.prefix(while: { !"?#;".contains($0) }))) } ?? "another address"
     }
 
-    /// Returns the message for a redirect after a form. The user has to check the server, because no request can show whether a
-    /// server for forms has the file.
+    /// Returns the message for a redirect in response to a form. The user has to check the server, because no request can show
+    /// whether a server for forms has the file.
     static func ledOn(to place: String) -> String {
         "The server redirected to \(place) after it received the file. Check whether the file is on the server before you retry."
     }

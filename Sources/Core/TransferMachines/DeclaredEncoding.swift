@@ -6,8 +6,8 @@ struct DeclaredEncoding {
     /// The name of the encoding for the function `iconv`.
     private let name: String
 
-    /// The names of encodings for `iconv`, by the names in declarations. As in browsers, a larger encoding is used if it contains
-    /// the named encoding.
+    /// The names of encodings for `iconv`. The keys are the names in XML declarations. As in browsers, a larger encoding is used
+    /// if it contains the named encoding.
     private static let names: [String: String] = {
         var names = [
             "gb2312": "GB18030", "gbk": "GB18030", "gb18030": "GB18030", "big5": "BIG5-HKSCS", "shift_jis": "CP932",

@@ -1,13 +1,13 @@
 import Foundation
 
-/// An upload by a single request. If the response reports success, another system than the server may have sent this response.
+/// An upload by a single request. A response that reports success may come from a system other than the server.
 ///
 /// Over http, a captive portal responds to every request with success or a redirect. Over https, a login gateway in front of the
 /// server responds with a redirect. After such a response, this type requests a file name that does not exist on the server.
 ///
-/// Over http, the upload waits if the response for this name is success or a redirect. The file is sent again only after this
-/// request receives another response. Over https, the upload fails if this request and the request that sent the file are
-/// redirected to the same address, because it is unknown whether the server has the file.
+/// Over http, the upload waits if the response for this name is success or a redirect. The file is sent again only after the
+/// request for this name receives a different response. Over https, the upload fails if this request and the request that sent
+/// the file are redirected to the same address, because it is unknown whether the server has the file.
 struct DoubtedUpload: UploadProtocol {
     private enum State: Equatable {
         case sending
@@ -63,8 +63,8 @@ struct DoubtedUpload: UploadProtocol {
             case .finished(let url) where head.isUnencrypted ? suspects : head.isRedirect:
                 let place = head.isRedirect ? CommonResponse.place(head) : nil
                 state = .querying(after: .stored(at: url, leading: place))
-            // The server may have received the file although it redirected. If a form is sent again, the server stores the file
-            // twice.
+            // The server may have received the file although it responded with a redirect. If a form is sent again, the server
+            // stores the file twice.
             case .retry where suspects && (300..<400).contains(head.status), .fail where suspects && head.mayLeadToALogIn:
                 state = .querying(after: .led(to: CommonResponse.place(head)))
             default: return outcome

@@ -96,7 +96,7 @@ package struct DownloadMachine: Equatable, Sendable {
             case 412:
                 return startOver(head, .changed)
             case 304:
-                // The request contains no header that asks for a 304. A 304 also does not describe the stored bytes.
+                // The request did not ask for a 304 response. Also, a 304 response does not describe the stored bytes.
                 return startOver(head, .badPart)
             default:
                 let same = head.status == 200 && partial?.validator?.matches(head) == true
@@ -295,7 +295,7 @@ extension DownloadMachine {
             return .retry(after: after, trouble)
         case .startOver(let why):
             partial = nil
-            // The next request contains no range, so no pause is necessary before the first restart.
+            // The next request asks for the complete file instead of a part, so the first restart needs no pause.
             let trouble = TransferTrouble(head: head, now: now, policy: policy, message: why)
             return .restart(after: attempts == 0 ? 0 : pause(attempts, jitter), trouble)
         case .unaskedPart:
@@ -316,7 +316,7 @@ extension DownloadMachine {
             return .retry(after: policy.suspicionPause(trouble, jitter: jitter) ?? policy.cap, trouble)
         case .noFile:
             let trouble = TransferTrouble(head: head, now: now, policy: policy)
-            // The server had the file earlier. While the server restarts, a proxy may have sent this response.
+            // The server had the file earlier, so this response may come from a proxy while the server restarts.
             let hadFile = (partial?.durableBytes ?? 0) > 0 && ![401, 407].contains(head.status)
             guard hadFile || (200..<300).contains(head.status), attempts < RetryPolicy.maximumRefusals else {
                 return .fail(trouble)

@@ -1,7 +1,7 @@
 /// A limit in bytes per second for all requests that share the limit.
 ///
-/// Requests wait in a queue, and each request gets its turn. Bytes that no request used can be used later. At most the bytes of a
-/// quarter of a second are kept for this.
+/// Requests wait in a queue, and each request gets its turn. Bytes that no request used can be used later, up to the number of
+/// bytes that a quarter of a second allows.
 package struct RateBucket<ID: Hashable & Sendable>: Sendable {
     private var rate: Double
     private var level: Double
@@ -18,8 +18,8 @@ package struct RateBucket<ID: Hashable & Sendable>: Sendable {
     }
 
     private var capacity: Double { max(1, rate / 4) }
-    /// The minimum number of bytes that a request gets at its turn. This number is also the maximum number of bytes of a request
-    /// that does not wait.
+    /// The minimum number of bytes that a request gets at its turn. If no request is waiting, a request gets at most this number
+    /// of bytes without a turn.
     private var quantum: Int { Int(max(1, min(16_384, rate / 8))) }
     /// The number of available bytes at which the waiting requests get their turns. At a high rate, this number is reached 20
     /// times per second.

@@ -55,7 +55,7 @@ struct ReadBack: Equatable, Sendable {
     /// - Parameter request: A GET of the file with ``headers``.
     func command(_ request: WireRequest, persistFirst memory: UploadMemory) -> UploadCommand {
         var request = request
-        // The request needs no maximum, because the sink that compares the body also ends the response.
+        // The request needs no maximum length, because the sink that compares the body also ends a response that is too long.
         request.maximumBodyBytes = nil
         return .compare(request, part, persistFirst: memory)
     }

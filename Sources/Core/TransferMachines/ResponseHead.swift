@@ -154,7 +154,7 @@ extension ResponseHead {
         return target.scheme?.lowercased() == "https" && target.host?.lowercased() == base.host?.lowercased()
     }
 
-    /// `true` if the response arrived over http. Another system than the server may then have sent it.
+    /// `true` if the response arrived over http. A system other than the server may then have sent it.
     var isUnencrypted: Bool { URL(string: url)?.scheme?.lowercased() == "http" }
 
     /// `true` if the response is a web page.
@@ -171,12 +171,12 @@ extension ResponseHead {
     /// `true` if the response is a success over http. Any system on the path may have sent it.
     var isUnprovenSuccess: Bool { isUnencrypted && (200..<300).contains(status) }
 
-    /// `true` if the response comes from a captive portal. Use this property only for the response to a request for a name that
-    /// no server has.
+    /// `true` if the response comes from a captive portal. Use this property only for the response to a request for a file name
+    /// that does not exist on any server.
     var isOfAPortalForEveryName: Bool { mayLeadToAPortal || isUnprovenSuccess || status == 511 }
 
     /// Returns whether the response is a web page in place of another kind of file. A captive portal responds with 200 for every
-    /// name, so without this check the upload would try a thousand names.
+    /// name. Without this check, the upload would therefore treat all names as taken.
     func isPage(inPlaceOf plan: UploadPlan) -> Bool {
         let name = plan.order.fileName.lowercased()
         return isPage && !name.hasSuffix(".html") && !name.hasSuffix(".htm")

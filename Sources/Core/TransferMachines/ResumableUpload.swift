@@ -4,7 +4,7 @@ import Foundation
 /// for the file). HEAD requests the number of bytes in the place (the offset). PATCH sends bytes to the place.
 ///
 /// As with tus, only the server's offset is used. After any failure, the offset is requested before a byte is sent. The place is
-/// created with an empty body (the draft's careful creation). A proxy may not forward the 104 response, which contains the
+/// created with an empty body (the draft's careful creation). Some proxies do not forward the 104 response, which contains the
 /// address of the place. The headers differ between versions of the draft. The newest version is tried first, and the version
 /// that a server supports is stored.
 struct ResumableUpload: UploadProtocol {
@@ -180,7 +180,7 @@ struct ResumableUpload: UploadProtocol {
             return .continue
         case 404, 410: return .fail(head, -1100, "The server has no upload at this address (status \(head.status)).")
         case 400, 405, 415, 501:
-            // The server is known to support this version, so another program may have sent this response.
+            // The server is known to support this version, so this response may come from a program other than the server.
             let isDoubted = knowledge.resumableVersion == version && !isOfThisVersion(head)
             return isDoubted && place.asksAgain() ? pauses.retry(head) : stepDown(head)
         default: return pauses.afterOther(head)

@@ -276,7 +276,7 @@ extension S3Upload {
         // sent again.
         if [403, 404, 405, 501].contains(head.status) { return startOver(index) }
         guard (200..<300).contains(head.status) else { return other(head, end, pauses) }
-        // Two names are accepted, because the test server moto uses the second name.
+        // Two names of the XML element are accepted, because the test server moto uses the second name.
         guard let answer = ResponseXML.read(end.body), ["ListPartsResult", "ListPartsResponse"].contains(answer.name) else {
             return pauses.retry(head, "The server does not report which parts of the file were received.")
         }

@@ -2,8 +2,9 @@ import Foundation
 
 /// The states of one transfer: the phase, the demand for the transfer, and the data that is kept after the transfer ended.
 ///
-/// Only this type changes the state of a transfer. The app, the commands and the agent report events. The type is pure: it
-/// receives an event and returns a list of commands. The ledger stores the state in the columns of the transfer's row.
+/// Only this type changes the state of a transfer. The app, the user's shell commands and the agent report the events. The type
+/// is pure: it receives an event and returns a list of commands. The ledger stores the state in the columns of the transfer's
+/// row.
 ///
 /// This type uses these terms: an app **awaits** a transfer. When no process awaits the transfer any more (the event **left**),
 /// an equal request may continue the transfer within the grace time. A task **adopts** a transfer, and an event then reports the

@@ -21,7 +21,7 @@ extension TransferLife {
         package static let person = Holders(rawValue: 2)
     }
 
-    /// The state of a held transfer after its release.
+    /// The state into which a held transfer changes when the app or the user lets it continue.
     package enum Next: Equatable, Sendable {
         case queued
         case waiting(until: Date)

@@ -25,8 +25,9 @@ struct TusUpload: UploadProtocol {
 
     /// The sizes of a request in bytes. If a proxy refuses a request as too large (413), the next smaller size is tried.
     static let chunkSizes: [Int64] = [64 << 20, 16 << 20, 4 << 20, 1 << 20, 256 << 10]
-    /// The maximum size of a file that is sent with its digest, if the server checks digests. A server cannot keep a part that it
-    /// cannot check. So after an interruption, at most this number of bytes is sent again.
+    /// The maximum size of a file that is sent with its digest, if the server checks digests. If a request is interrupted, such a
+    /// server discards the bytes of this request, because it cannot check an incomplete request. So after an interruption, at
+    /// most this number of bytes is sent again.
     static let checkedBytes: Int64 = 4 << 20
 
     /// The size of a request for a server that keeps nothing of an interrupted request.

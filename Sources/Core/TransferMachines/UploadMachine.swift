@@ -38,8 +38,8 @@ package struct UploadMachine: Sendable {
         return other == plan
     }
 
-    /// The states after the server's final response was a web page over http. A captive portal may have sent this page. So the
-    /// upload requests a name that no file has before the upload fails.
+    /// The states of the check that follows if the server's final response was a web page over http. A captive portal may have
+    /// sent this page. So before the upload fails, it requests a name that no file has.
     private enum Refusal: Equatable, Sendable {
         /// - Parameter isTriedAgain: `true` if the refusal may concern only a single attempt.
         case querying(TransferTrouble, isTriedAgain: Bool)

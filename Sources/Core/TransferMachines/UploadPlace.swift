@@ -11,7 +11,7 @@ struct UploadPlace {
     private(set) var creations: Int
     /// The address before a redirect. `nil` if a response confirmed the current address.
     private var earlier: String?
-    /// The number of consecutive responses that reported that the place does not exist. Another program than the server may have
+    /// The number of consecutive responses that reported that the place does not exist. A program other than the server may have
     /// sent these responses.
     private var denials = 0
 
@@ -48,7 +48,7 @@ struct UploadPlace {
     /// Statuses that do not show how many bytes of the file are at a place.
     private static let denials: Set<Int> = [400, 401, 403, 404, 405, 406, 407, 410, 415, 422, 451, 501]
 
-    /// Returns the outcome of a response about the place, if another program than the server may have sent the response.
+    /// Returns the outcome of a response about the place, if a program other than the server may have sent the response.
     ///
     /// - Parameter isServers: `true` if the response contains a header of the protocol.
     /// - Returns: `nil` if the response is accepted as the response of the server.

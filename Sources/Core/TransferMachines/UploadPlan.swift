@@ -65,7 +65,7 @@ package struct UploadPlan: Equatable, Sendable {
 
     /// - Parameter extra: The headers of the protocol. A caller's headers cannot replace these headers.
     func request(_ method: String, _ url: String, _ extra: [HeaderField] = []) -> WireRequest {
-        // A server may store uploads on another host. Credentials for this host are not sent to the other host.
+        // A server may store uploads on another host. The credentials for the configured host are not sent to this other host.
         let isAtHome =
             if let home = URL(string: collectionURL.replacing(Self.nameMark, with: "")), let target = URL(string: url) {
                 RedirectRule.origin(of: home) == RedirectRule.origin(of: target)

@@ -36,8 +36,8 @@ package struct AppRecord: Codable, Sendable, Equatable {
 package struct AgentSettings: Codable, Sendable, Equatable {
     package var refreshBudget: Double = 30
     package var processingBudget: Double = 600
-    /// The time between the warning that a launch must end and the kill of the launch. If an await is cancelled, a task can adopt
-    /// the transfer for the same time.
+    /// The time between the warning that a launch must end and the kill of the launch. After an await is cancelled, a task can
+    /// continue the transfer of this await within the same time.
     package var grace: Double = 5
     /// The maximum time that a launch continues after the handlers returned. The launch continues while an attempt at a transfer
     /// that the launch began is running.

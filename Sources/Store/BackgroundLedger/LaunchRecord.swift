@@ -73,7 +73,7 @@ package struct LaunchRecord: Codable, Sendable, Equatable {
         (progressDone, progressTotal, progressAt, noticeID) = (nil, nil, nil, nil)
     }
 
-    /// Creates a launch for a request. Returns `nil` if `commands` do not begin the request.
+    /// Creates a launch for a request. Returns `nil` if `commands` contain no command to begin the launch.
     package init?(
         of request: RequestRecord, _ commands: [RequestLife.Command], simulated: Bool = false, woke: String, startedAt: Date
     ) {

@@ -118,8 +118,8 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Opens the same files that a running agent has open. If one of the files was removed, this method waits until the agent has
-    /// saved the content and opened the new files.
+    /// Opens the same files that a running agent has open. If one of these files was removed, this method waits until the agent
+    /// has copied its content into the ledger and opened the new files.
     private static func openBesideTheAgent(
         _ directories: AppDirectories, as role: Role, _ wait: WriterWait
     ) throws(StoreError) -> (DatabaseQueue, look: DatabaseQueue?, LedgerFiles) {
@@ -278,7 +278,7 @@ package final class Ledger: Sendable {
         patience: Duration? = nil, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Value {
         presence?.show()
-        // If a file was removed, a commit would be lost.
+        // If a file of the ledger was removed, a commit would be lost.
         if isReplaced { throw .replaced(path: directories.ledger.path) }
         do {
             var result: Value?
@@ -294,8 +294,8 @@ package final class Ledger: Sendable {
                 if let memory, database.totalChangesCount != before { memory.count(view) }
             }
             if let memory, view.mustNotify { try memory.notify(view) }
-            // If a file was removed just before the commit, the agent may have saved the content without this commit, so the
-            // commit may be lost.
+            // If a file of the ledger was removed just before the commit, the agent may have copied the file's content without
+            // this commit, so the commit may be lost.
             if role == .app, isReplaced { throw StoreError.replaced(path: directories.ledger.path) }
             return result!
         } catch {

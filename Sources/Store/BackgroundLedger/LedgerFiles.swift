@@ -22,7 +22,8 @@ final class LedgerFiles: Sendable {
     /// Records the identity of the files that have the ledger's names now.
     init(_ directories: AppDirectories) {
         self.directories = directories
-        // The offset of the agent's lock is computed from these inode numbers. With a wrong offset, no command could write.
+        // The offset of the agent's lock is computed from these inode numbers. With a wrong offset, commands would treat the
+        // agent's files as different files and could not write.
         var inodes = Self.inodes(directories)
         for _ in 1..<Self.attempts where inodes.contains(nil) { inodes = Self.inodes(directories) }
         self.inodes = inodes

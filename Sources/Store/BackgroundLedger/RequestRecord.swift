@@ -61,8 +61,8 @@ extension RequestRecord: LedgerRecord {
     package static let databaseTableName = "request"
 }
 
-// The columns that store the life of a request. Only `ClockMistakes.swift` also writes these columns, because it corrects many
-// rows at once.
+// The columns that store the life of a request. `ClockMistakes.swift` is the only other file that writes these columns, because
+// it corrects many rows in one statement.
 extension RequestRecord {
     /// - Parameter phase: the phase of the request, computed from the rows of the launches.
     package func life(_ phase: RequestLife.Phase) -> RequestLife {
@@ -141,8 +141,8 @@ extension LedgerTransaction {
         }
     }
 
-    /// Returns the phase of a request. If the request was submitted again after its launch began, this launch also counts for the
-    /// new request.
+    /// Returns the phase of a request. If the request was submitted again after its launch began, the new request has the phase
+    /// of this launch.
     package func phase(of request: RequestRecord) throws -> RequestLife.Phase {
         let launch = try liveLaunches().first { $0.identifier == request.identifier && $0.requestToken != nil }
         return launch.map { .serving(generation: $0.generation) } ?? .pending

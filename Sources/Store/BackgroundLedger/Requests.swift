@@ -86,7 +86,7 @@ extension LedgerTransaction {
         ).map(Date.init(timeIntervalSince1970:))
     }
 
-    /// Returns whether a request with `wakesSystem` is due. A request that is running also counts.
+    /// Returns whether a request with `wakesSystem` is due. The result is also `true` for a due request whose launch is running.
     package func hasDueWake(now: Date) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM request WHERE wakesSystem AND dueAt <= ?)"),

@@ -3,8 +3,8 @@ import GRDB
 import ProcessSupport
 
 // The spool is the folder that contains the copies of queued files. If the spool was moved, or is on a disk that is not
-// connected, another folder may have the same path. The other folder can be a folder from a backup or an empty mount point. If
-// this other folder does not contain a copy, the copy is not lost.
+// connected, another folder may have the same path. The other folder can be a folder from a backup or an empty mount point. A
+// copy that is missing in this other folder is therefore not lost.
 extension LedgerTransaction {
     /// Returns whether the folder at the spool's path is the folder in which the queued copies were stored.
     package func knows(spool: URL) throws -> Bool {

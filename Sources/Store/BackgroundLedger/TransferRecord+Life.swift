@@ -2,7 +2,7 @@ import Foundation
 import ProcessSupport
 import TransferMachines
 
-// The columns that store the life of a transfer. Apart from this file, only statements for many transfers at once write these
+// The columns that store the life of a transfer. Outside this file, only statements that change many transfers write these
 // columns, for example ``LedgerTransaction/queueDueTransfers(now:limit:)``.
 extension TransferRecord {
     /// The life of the transfer as a state machine: its phase, whether the user and the app want it to run, and the data that is

@@ -91,7 +91,7 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package var mayReplace: Bool
     /// The `FileIdentity` of the only file that the download is allowed to replace, or `nil` if any file can be replaced.
     package var replacedFile: String?
-    /// The scheme, host and port of the server. The number of connections is limited for each value.
+    /// The scheme, host and port of the server. The number of connections is limited for each combination of these three.
     package var host: String
     /// The maximum number of simultaneous attempts at the host.
     package var hostLimit: Int

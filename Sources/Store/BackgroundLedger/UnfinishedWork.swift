@@ -10,8 +10,8 @@ extension LedgerTransaction {
         if try hasRequests() || !openQuestions().isEmpty || !liveLaunches().isEmpty { return true }
         if try fact(.significantTime) != nil { return true }
         if try hasActiveTransfers() || isBadgeUntold() { return true }
-        // The event of a transfer also counts if a running process receives the event. If this process is killed, only an agent
-        // can deliver the event.
+        // The event of a transfer needs an agent even if a running process receives the event. If this process is killed, only an
+        // agent can deliver the event.
         if try hasEventsForTheApp() || !undeliveredResponses().isEmpty { return true }
         // A notification on the screen also needs an agent. If the agent exits, the notification disappears on some desktops, and
         // its buttons stop working on all desktops.

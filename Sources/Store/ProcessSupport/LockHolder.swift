@@ -22,8 +22,9 @@ package enum LockHolder {
             for descriptor in numbers(in: "/proc/\(pid)/fd") {
                 guard let file = File("/proc/\(pid)/fd/\(descriptor)"), files.contains(file) else { continue }
                 let starts = writeLocks(pid, descriptor)
-                // A process that holds another lock of the database is only the second choice. Such a process copies the
-                // write-ahead log into the database, recovers the database, or is the last process that closes the database.
+                // If no process holds the write lock, a process that holds another lock of the database is returned. Such a
+                // process copies the write-ahead log into the database, recovers the database, or is the last process that closes
+                // the database.
                 if starts.contains(writeLock) { return RunningProcess(pid) }
                 if !starts.isEmpty { other = pid }
             }
