@@ -25,8 +25,8 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
     ///   - zone: The time zone for components without a time zone.
     package func next(after date: Date, zone: TimeZone) -> Date? {
         switch self {
-        // A stored interval may be shorter than a minute. A repeated interval is at least one minute long, so that the user is
-        // not alerted endlessly.
+        // A stored interval may be shorter than a minute. If the notification repeats, an interval of one minute is then used, so
+        // that the user is not alerted too often.
         case .interval(let seconds, let repeats):
             seconds.isFinite && seconds > 0 ? date.addingTimeInterval(max(seconds, repeats ? Self.shortestStep : 0)) : nil
         case .calendar(let components, _): Self.next(components, after: date, zone)

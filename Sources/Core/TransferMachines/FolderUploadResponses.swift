@@ -123,7 +123,7 @@ extension FolderUpload {
     }
 
     /// Handles a page in place of the file. The page may come from a captive portal. A check is repeated. After a rename, the
-    /// upload looks for the file. A page with the file's length counts as the file.
+    /// upload looks for the file. A page with the file's length is accepted as the file.
     ///
     /// - Returns: `nil` if the response is not such a page.
     mutating func afterPage(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {

@@ -1,7 +1,7 @@
 /// Records whether the server may have the file of an upload under the name to which the upload sent the file.
 ///
 /// All protocols that choose a name use this type and follow one rule. A response to an upload may be lost, or a later response
-/// may contradict it. In these cases the upload checks the first name before it uses another name.
+/// may contradict it. If this happened, the upload checks the first name before it uses another name.
 ///
 /// Some servers show a new file or its length with a short delay. Some servers process a request after its connection was lost.
 /// So the upload repeats a check that does not find the file, and reads back a file of the right length.

@@ -107,8 +107,8 @@ package struct UploadMachine: Sendable {
         }
         let pauses = Pauses(policy: policy, now: now, attempts: attemptsWithoutProgress, jitter: jitter, opener: opener)
         var outcome: UploadOutcome
-        // If response headers arrived, they count as a response even if the connection broke later. Servers that refuse a large
-        // body respond and then close the connection.
+        // If response headers arrived, they are handled as a response, even if the connection broke later. Servers that refuse a
+        // large body respond and then close the connection.
         if wire.failure != .cancelled, let head = wire.head {
             if let refusal {
                 outcome = answered(refusal, head, pauses)
@@ -136,8 +136,8 @@ package struct UploadMachine: Sendable {
 
     static let answeredEarly = "The server responded before it had the complete file."
 
-    /// Returns whether the server reported success before all bytes of the request were sent. At this time the server cannot have
-    /// the complete file.
+    /// Returns whether the server reported success before all bytes of the request were sent. At the time of such a response, the
+    /// server cannot have the complete file.
     private func isEarly(_ head: ResponseHead, _ wire: WireEnd) -> Bool {
         guard (200..<300).contains(head.status), case .send(_, let content, _) = rules.next() else {
             return false

@@ -195,7 +195,7 @@ package struct WebSocketMachine: Sendable {
             state = .over
             commands.append(.failed(.brokenRule(error)))
         }
-        // The memory of the processed bytes is released.
+        // The memory of the processed bytes is freed.
         if case .over = state { pending = Data() } else if pending.startIndex != 0 { pending = Data(pending) }
         return commands
     }
@@ -238,7 +238,8 @@ package struct WebSocketMachine: Sendable {
         case .continuation:
             switch state {
             case .open(var assembly?):
-                // The state releases its reference to the bytes first, because all bytes would otherwise be copied for each part.
+                // The state gives up its reference to the received bytes first, because Swift would otherwise copy all these
+                // bytes for each part.
                 state = .open(nil)
                 assembly.bytes.append(frame.payload)
                 return try handle(assembly, frame.isFinal)

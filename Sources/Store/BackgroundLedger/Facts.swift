@@ -39,8 +39,8 @@ package struct AgentSettings: Codable, Sendable, Equatable {
     /// The time between the warning that a launch must end and the kill of the launch. After an await is cancelled, a task can
     /// continue the transfer of this await within the same time.
     package var grace: Double = 5
-    /// The maximum time that a launch continues after the handlers returned. The launch continues while an attempt at a transfer
-    /// that the launch began is running.
+    /// The maximum time that a launch continues after the handlers returned. The launch continues as long as the agent is sending
+    /// or receiving bytes of a transfer that the launch began.
     package var continuation: Double = 30
     /// The first delay after a launch that crashed or was killed. The delay doubles with each failure.
     package var backoffBase: Double = 5

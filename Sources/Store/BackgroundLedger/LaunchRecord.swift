@@ -97,7 +97,7 @@ extension LaunchRecord: LedgerRecord {
     package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
-// The conversion between the life of a launch and the columns of the row.
+// The conversion between the type `LaunchLife` and the columns of the row.
 extension LaunchRecord {
     private var phase: LaunchLife.Phase {
         if let outcome, let endedAt { return .ended(outcome, at: endedAt, after: stopReason) }

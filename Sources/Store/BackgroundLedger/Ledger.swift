@@ -213,9 +213,9 @@ package final class Ledger: Sendable {
     /// ledger. In this case other processes cannot read the data that this process writes.
     package var isReplaced: Bool { files?.areReplaced ?? false }
 
-    /// Saves the content of a write-ahead log, or of the index of the log, that was removed while the agent had the file open.
-    /// The agent copies the content into the ledger, and other processes can then open the ledger again. If the ledger itself was
-    /// removed, nothing is saved. Only the agent calls this method.
+    /// Copies the content of the write-ahead log into the ledger, after the log or its index was removed while the agent had it
+    /// open. Other processes can then open the ledger again. If the ledger itself was removed, nothing is copied. Only the agent
+    /// calls this method.
     package func save() throws(StoreError) {
         guard let files else { return }
         if !files.areAnotherLedgers {
@@ -228,8 +228,8 @@ package final class Ledger: Sendable {
         files.releaseHold()
     }
 
-    /// Allows other processes to open the ledger again, although the content of a removed file could not be saved. Only the agent
-    /// calls this method.
+    /// Allows other processes to open the ledger again, although the content of a removed log could not be copied into the
+    /// ledger. Only the agent calls this method.
     package func releaseUnsaved() { files?.releaseHold() }
 
     /// Copies all commits into the database file and empties the write-ahead log, because the log can contain old versions of
@@ -252,8 +252,8 @@ package final class Ledger: Sendable {
     /// Runs `body` in one `BEGIN IMMEDIATE` transaction. No other process can change the values that `body` reads before the
     /// commit.
     ///
-    /// If the disk is full, the reserved disk space is released. In a process of the app, `body` then runs a second time. The
-    /// agent retries writes in another way.
+    /// If the disk is full, the file that reserves disk space is removed. In a process of the app, `body` then runs a second
+    /// time. The agent retries writes in another way.
     @discardableResult
     package func write<Value>(
         usesReserve: Bool = true, _ body: (LedgerTransaction) throws -> Value

@@ -13,9 +13,9 @@ extension AppDirectories {
     }
 
     /// Calls `body` with the names of files in the spool that have no row. During the call, this process holds the spool's lock
-    /// exclusively. For this reason, no running process has created a file whose row is not inserted yet.
+    /// exclusively. The lock guarantees that no running process has created a file whose row is not inserted yet.
     ///
-    /// - Returns: `false` if the spool is in use or cannot be read. In this case `body` is not called.
+    /// - Returns: `false` if the spool is in use or cannot be read. In both cases `body` is not called.
     package func withUnknownFiles(of ledger: Ledger, _ body: ([String]) -> Void) -> Bool {
         guard let lock = try? FileLock.acquire(spoolLock) else { return false }
         defer { extendLifetime(lock) }

@@ -66,8 +66,8 @@ package struct NotificationContent: Codable, Sendable, Equatable {
     package var soundFile: String?
     /// The text that is shown only if the desktop has no buttons.
     package var withoutButtons: String?
-    /// The expiration date in seconds since 1970, or `nil` if the notification does not expire. At this time the agent removes
-    /// the notification from the screen.
+    /// The expiration date in seconds since 1970, or `nil` if the notification does not expire. When the notification expires,
+    /// the agent removes it from the screen.
     package var until: Double?
 
     package init(
@@ -89,7 +89,7 @@ package struct NotificationContent: Codable, Sendable, Equatable {
     /// The name of the sound in the sound theme. If the app set a sound file, the value is the name of the default sound.
     package var themeSound: String? { sound.map { Self.isSoundFile($0) ? Self.defaultSound : $0 } }
 
-    /// The sound of a new message. Source: Freedesktop Sound Naming Specification.
+    /// The sound of a new message, as the Freedesktop Sound Naming Specification defines it.
     package static let defaultSound = "message-new-instant"
 
     /// Returns whether the name is a file name. Sounds of a theme have no dots in their names.

@@ -75,8 +75,8 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
         return content
     }
 
-    /// Makes a repeating notification pending again when its next repetition is due. A notification on the screen is not changed
-    /// before this time. If the notification server has not responded yet, the repetition waits for the response.
+    /// Makes a repeating notification pending again when its next repetition is due. Before the repetition is due, a notification
+    /// on the screen is not changed. If the notification server has not responded yet, the repetition waits for the response.
     package mutating func startNextRepetition(now: Date) {
         guard !life.isUnreported, let next = schedule?.next, next <= now, state != .presenting, state != .withdrawing else {
             return

@@ -25,7 +25,7 @@ package struct RequestRecord: Codable, Sendable, Equatable {
     package private(set) var lastFailureAt: Date?
     package private(set) var beginAfterRetry: Date?
     // Only requests of continued processing have the following values. The values are the text of the progress notification, the
-    // process that will do the work, and Apple's numbers of the strategy and of the resources.
+    // process that will do the work, and the strategy and the resources as Apple's numbers.
     package let title: String?
     package let subtitle: String?
     private let hostPID: Int32?

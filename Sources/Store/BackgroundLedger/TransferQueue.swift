@@ -53,7 +53,7 @@ extension LedgerTransaction {
             mayMiss = mayMiss || rows.count == Self.candidateDepth && Self.choice(from: rows, room).count < room.left
         }
         guard mayMiss else { return Self.choice(from: pool, room) }
-        // Thousands of rows of one busy host can be at the beginning of the queue. For this reason, the best row of each other
+        // Thousands of rows of one busy host can be at the beginning of the queue. For this reason, the first row of each other
         // host is read, and then more rows of the chosen hosts.
         let heads = try openHeads(met: met, room: room, behind: last)
         pool += heads
@@ -94,8 +94,8 @@ extension LedgerTransaction {
         return try Row.fetchRare(statement, arguments: arguments).map(Candidate.init(_:))
     }
 
-    /// Returns the best transfers of hosts that are not busy. The query runs page by page, because all transfers of a page may
-    /// have to wait.
+    /// Returns the transfers that have to begin first at hosts that are not busy. The query runs page by page, because all
+    /// transfers of a page may have to wait.
     private func openHeads(met: TransferNeeds, room: TransferRoom, behind last: String) throws -> [Candidate] {
         var open: [Candidate] = []
         var (place, hasWrapped) = (last, last.isEmpty)
@@ -113,8 +113,8 @@ extension LedgerTransaction {
         return open
     }
 
-    /// Returns the best transfer of each host and class, host by host. The query steps through the index, so the cost does not
-    /// depend on the number of rows.
+    /// For each host and class, returns the transfer that has to begin first, host by host. The query steps through the index, so
+    /// the cost does not depend on the number of rows.
     private func heads(behind host: String) throws -> [Candidate] {
         let queued = "transfer INDEXED BY transferHost WHERE state = 'queued' AND isSuspended = 0"
         let statement = try database.cachedStatement(

@@ -99,7 +99,7 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package var priority: Double
     package var needs: TransferNeeds
     /// `true` if the app, and not the user, suspended the transfer. For a cancelled transfer, the value `true` means that the
-    /// agent must still release the partial file.
+    /// agent must still report the number of received bytes.
     package internal(set) var isSuspended: Bool
     /// `true` if the agent launches the app when the transfer ends. Otherwise the app receives the result the next time that a
     /// process of the app runs.

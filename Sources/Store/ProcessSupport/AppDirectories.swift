@@ -145,7 +145,7 @@ package struct AppDirectories: Sendable, Equatable {
         if stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFDIR { return }
         let number = information.st_mode == 0 ? errno : ENOTDIR
         switch FileFault(number) {
-        // In these cases the path is a link without a target.
+        // With these errors, the path is a link without a target.
         case .missing, .noFolder, .notAFile: throw notMade(url, ENOTDIR)
         case .exists, .unsupported, .impossible, .noRoom, .notAllowed, .unavailable: throw notSeen(url, number)
         }

@@ -38,7 +38,7 @@ package struct FileLock: ~Copyable {
             if take(descriptor) == 0 {
                 if isAt(url, descriptor) { return FileLock(descriptor: descriptor) }
                 // The folder was moved or restored after the file was opened, so other processes lock another file with this
-                // name. The new file must be locked.
+                // name. This process must lock the new file.
                 close(descriptor)
                 descriptor = try open(url)
                 continue

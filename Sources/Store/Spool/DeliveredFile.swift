@@ -22,6 +22,6 @@ package struct DeliveredFile {
         }
     }
 
-    /// Removes the second name after the report. If the app has moved the file, the method does nothing.
+    /// Removes the second name after the app has received the event. If the app has moved the file, the method does nothing.
     package func end() { name?.discard() }
 }

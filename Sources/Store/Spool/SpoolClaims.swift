@@ -38,8 +38,8 @@ final class SpoolCopy: Sendable {
 }
 
 /// The files of this process in the spool that have no row yet. While such files exist, the process holds a shared lock. The
-/// agent removes files without a row only if no process holds the lock. The age of a file is not used for this decision. The
-/// clock may be changed, and removing the locations from many photos may take a very long time.
+/// agent removes files without a row only if no process holds the lock. The age of a file is not used for this decision. The age
+/// would not be reliable, because the clock may be changed, and because a process may clean many photos for a very long time.
 private final class SpoolClaims: Sendable {
     static let shared = SpoolClaims()
 

@@ -4,8 +4,8 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// The app under test, as the processes that the agent launches. Each process is a launch context in the test's process, with the
-/// handlers that the test registered.
+/// The app under test, which runs as the processes that the agent launches. Each process is a launch context in the test's
+/// process, with the handlers that the test registered.
 final class HostedApp: VirtualProgram {
     private struct Running {
         let context: LaunchContext
@@ -92,7 +92,7 @@ final class HostedApp: VirtualProgram {
         LaunchContext.$own.withValue(context) { context.handleStopWarning() }
     }
 
-    /// Ends all running processes after the test. The work of these processes has no effect any more.
+    /// Ends all running processes after the test. After this call, the work of these processes has no effect.
     func end() {
         let running = state.withLock { Array($0.running.values) }
         for running in running { died(running.process) }
@@ -140,8 +140,8 @@ final class ChangeCounter: Sendable {
         }
         defer { state.withLock { _ = $0.waiters.removeValue(forKey: number) } }
         // The wait consists of short steps. Each step waits for the tasks and queue blocks that were ready before the step. If
-        // other tests use all threads, the awaited work cannot run. In this case the steps take longer, so the wait does not end
-        // too early.
+        // other tests use all threads, the awaited work cannot run, but the steps also take longer, so the wait does not end too
+        // early.
         let alarm = Task {
             for _ in 0..<max(1, Int(patience / Self.step)) {
                 do { try await Task.sleep(for: Self.step) } catch { return }

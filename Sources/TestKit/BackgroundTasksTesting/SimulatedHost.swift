@@ -8,7 +8,7 @@ import Synchronization
 import TransferMachines
 
 /// A desktop in virtual time with clocks, network, notification server, processes, a ledger in memory, and the real agent. The
-/// agent can die and be replaced. Only its effects on the desktop are test doubles. Call a host from one thread at a time.
+/// agent can die and be replaced. The desktop that it uses is a test double. Call a host from one thread at a time.
 package final class SimulatedHost {
     package let clock: VirtualClock
     package let network: VirtualNetwork
@@ -85,7 +85,7 @@ package final class SimulatedHost {
     /// `true` if the running agent has not yet taken over the unfinished work of earlier agents.
     package var isAgentBeginning: Bool { setback.mustReconcile }
 
-    /// `true` if the agent could not write and waits for its next try.
+    /// `true` if the agent could not write to its ledger and waits for its next try.
     package var isAgentInSetback: Bool { setback.until > clock.awake }
 
     /// Calls the action when another thread adds an event for the agent.
@@ -214,7 +214,7 @@ package final class SimulatedHost {
         } catch {
             guard !life.isAlive || error.isPassing else { throw error }
             if life.isAlive {
-                // Like a real agent, the simulated agent keeps the state of its parts, and handles the events again.
+                // After a failed commit, the agent keeps the state of its parts, and handles the events again.
                 let pause = setback.count(now: clock.awake)
                 log("the agent cannot write, and tries again after \(pause) s: \(error)")
                 clock.schedule(after: pause) {}
@@ -277,7 +277,7 @@ package final class SimulatedHost {
         if try hasElapsed || ledger.read({ try $0.hasUnfinishedWork() }) { try startAgent() }
     }
 
-    /// The waking seconds until the next event; `nil` if the passing of time alone causes no event.
+    /// The seconds until the next event, without time in sleep; `nil` if the passing of time alone causes no event.
     package var untilNextEvent: Double? {
         // An agent that waits for its ledger has a timer for the next try, and does not handle other events.
         let wake = (setback.until > clock.awake ? nil : host?.wake).map { max(0, $0.timeIntervalSince(clock.date)) }
@@ -289,7 +289,7 @@ package final class SimulatedHost {
     package func pass(_ seconds: Double, until isEnough: () throws -> Bool = { false }) throws {
         try run()
         let end = clock.awake + seconds
-        // The limit allows one time with events every four seconds. If there are more times, code polls without a pause.
+        // The limit is one point in time with events every four seconds. If more points occur, code polls without a pause.
         var moments = 10_000 + Int(min(seconds, 1e9) / 4)
         while try !isEnough() {
             let left = end - clock.awake
@@ -306,7 +306,7 @@ package final class SimulatedHost {
         if let wake = host?.wake ?? userManager?.instant, wake > clock.date, setback.until <= clock.awake,
             wake.timeIntervalSince(clock.date) <= min(seconds, clock.untilNextTimer ?? .infinity)
         {
-            // The clock is set to the exact time. Rounding of added seconds would leave it slightly too early.
+            // The clock is set to the exact time, because a sum of rounded seconds would be slightly too early.
             clock.pass(to: wake)
         } else {
             clock.pass(min(seconds, max(untilNextEvent ?? seconds, 1e-6)))

@@ -167,7 +167,7 @@ public actor TestDriver {
     @MainActor
     public func adopt<A: App>(_ app: A.Type) async { app.prepareForTestHost() }
 
-    /// Ends the start of an app whose application delegate is the app object.
+    /// Completes the start-up of an app whose application delegate is the app object.
     @MainActor
     public func adopt<Delegate: ApplicationDelegate>(delegate: Delegate.Type) async { delegate.prepareForTestHost() }
 

@@ -33,7 +33,7 @@ final class DiskFollower: Sendable {
 /// virtual time.
 struct AgentSetback {
     private var failures = 0
-    /// The time of the next try, in waking seconds.
+    /// The time of the next try, in seconds of the clock that stops during sleep.
     private(set) var until = 0.0
     /// `true` if the agent has not yet completed its first step.
     var mustReconcile = false

@@ -74,12 +74,12 @@ public final class VirtualClock: Clock, Sendable {
             action: { continuation.finish() })
         await withTaskCancellationHandler {
             // The timer is inserted at this line, because from here on a cancellation of the task removes the timer. The driver
-            // lets time pass after this line.
+            // lets virtual time pass only after this line.
             insert(timer)
             sleepersChanged()
             for await _ in stream {}
         } onCancel: {
-            // The timer is removed before the task continues. Time does not pass until the work of the task is done.
+            // The timer is removed before the task continues. Virtual time does not pass until the work of the task is done.
             cancel(number)
             sleepersChanged()
         }
@@ -91,8 +91,8 @@ public final class VirtualClock: Clock, Sendable {
 
     private func sleepersChanged() { onSleepersChange.withLock { $0 }() }
 
-    /// Returns whether a task of this launch sleeps on the clock. If the launch of a sleeping task is not known, the task is
-    /// assigned to every launch.
+    /// Returns whether a task of this launch sleeps until a time of this clock. If the launch of a sleeping task is not known,
+    /// the task is assigned to every launch.
     func hasSleeper(launch: Int64) -> Bool {
         state.withLock { state in
             state.timers.contains { timer in
@@ -131,7 +131,7 @@ public final class VirtualClock: Clock, Sendable {
 
     package func cancel(_ number: Int) { state.withLock { $0.timers.removeAll { $0.number == number } } }
 
-    /// The waking seconds until the first timer.
+    /// The seconds until the first timer, without time in sleep.
     var untilNextTimer: Double? { state.withLock { state in state.timers.first.map { max(0, $0.due - state.awake) } } }
 
     /// Runs the timers that are due. Returns `false` if no timer is due.

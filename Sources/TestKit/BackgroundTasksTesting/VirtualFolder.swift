@@ -20,7 +20,8 @@ enum VirtualFolder {
         access("/dev/shm", W_OK) == 0
         ? URL(fileURLWithPath: "/dev/shm", isDirectory: true) : FileManager.default.temporaryDirectory
 
-    /// Removes the folders of killed test processes, once per process. Without this, the folders would use memory until a reboot.
+    /// Removes the folders of killed test processes, once per process. If no process removed these folders, they would use memory
+    /// until a reboot.
     private static let swept: Void = {
         for name in (try? FileManager.default.contentsOfDirectory(atPath: base.path)) ?? [] where name.hasPrefix(prefix) {
             let owner = name.dropFirst(prefix.count).split(separator: "-")

@@ -17,7 +17,7 @@ public final class VirtualNetwork: Sendable {
         var isUp = true
         var bytesPerSecond = 4_000_000.0
         var latency = 0.02
-        /// The time when the last transmission of each group ends. A group consists of requests with a common limit.
+        /// The time when the last transmission of each group ends. A group consists of requests with a common rate limit.
         var busyUntil: [String: Double] = [:]
         var unimplemented: [String] = []
         /// The running attempts of the agent's transfers.
@@ -96,8 +96,8 @@ public final class VirtualNetwork: Sendable {
 
     // MARK: Calls of attempts
 
-    /// Returns the seconds until bytes of a group with a common limit are sent. The transmissions of a group are sent one after
-    /// another.
+    /// Returns the seconds until the bytes of a group with a common rate limit are sent. The transmissions of a group are sent
+    /// one after another.
     func pause(_ seconds: Double, in group: String) -> Double {
         let now = clock.awake
         return state.withLock { state in

@@ -46,7 +46,7 @@ final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mu
         /// Processes that the agent did not launch.
         var commands: [ProcessIdentity] = []
         var next: Int32 = 5_000_000
-        /// The error of failed starts; `nil` if starts succeed.
+        /// The error with which the start of a process fails; `nil` if starts succeed.
         var refusal: (any Error)?
         var gone: [(Int64, ProcessEnd)] = []
         var deaths: [ProcessIdentity] = []

@@ -152,8 +152,8 @@ final class TLSContext: @unchecked Sendable {
 
     deinit { SSL_CTX_free(pointer) }
 
-    /// Chooses HTTP/1.1 if the client offers HTTP/1.1, and nothing otherwise. A client's offer is a list of names, each after its
-    /// length (RFC 7301).
+    /// Chooses HTTP/1.1 if the client offers HTTP/1.1, and no protocol otherwise. In the client's offer, the length of each name
+    /// precedes the name (RFC 7301).
     private static func choose(
         _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?, _ length: UnsafeMutablePointer<UInt8>?,
         _ offered: UnsafePointer<UInt8>?, _ count: UInt32

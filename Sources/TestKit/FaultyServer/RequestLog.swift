@@ -24,7 +24,8 @@ final class RequestLog: Sendable {
     private let eventLoop: any EventLoop
 
     /// Creates a log. If a path is given, a JSON line is appended to the file when a request arrives, and another line when the
-    /// request ends. For each id, the last line is valid. If the server is killed, its open requests are therefore in the file.
+    /// request ends. If several lines have the same id, the last line is valid. If the server is killed, its open requests are
+    /// therefore in the file.
     init(eventLoop: any EventLoop, file path: String?) throws {
         self.eventLoop = eventLoop
         var file: FileHandle?

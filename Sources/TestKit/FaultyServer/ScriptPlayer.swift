@@ -148,7 +148,8 @@ final class ScriptPlayer {
         }
     }
 
-    /// Continues in a new turn of the event loop. Without this, a thousand small pieces would be a thousand nested calls.
+    /// Continues in a new turn of the event loop. Without a new turn, a thousand small pieces would cause a thousand nested
+    /// calls.
     private func resume() {
         channel.eventLoop.assumeIsolated().execute { [self] in advance() }
     }

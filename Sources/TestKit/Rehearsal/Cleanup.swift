@@ -70,8 +70,8 @@ final class Cleanup: Sendable {
     /// also ends this process.
     static func park() -> Never { while true { pause() } }
 
-    /// Handles Ctrl-C (SIGINT), SIGTERM and a closed terminal (SIGHUP) as long as the returned sources exist. A signal removes
-    /// everything and ends this process with the exit code for the signal.
+    /// Handles Ctrl-C (SIGINT), SIGTERM and a closed terminal (SIGHUP) as long as the returned sources exist. After a signal, all
+    /// folders and homes are removed, and this process ends with the exit code for the signal.
     func watchForInterruptions() -> [any DispatchSourceSignal] {
         // All signals share one queue, so that a second signal does not interrupt the removal.
         let queue = DispatchQueue(label: "interrupt")

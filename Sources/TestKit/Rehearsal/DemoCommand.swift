@@ -27,7 +27,7 @@ struct DemoCommand: AsyncParsableCommand {
     func run() async throws {
         let folder = evidence.map { URL(exactPath: $0) }
         let begin = Date()
-        // If the demo is interrupted, everything is also removed.
+        // If the demo is interrupted, its files and processes are also removed.
         let interruptions = Cleanup.shared.watchForInterruptions()
         defer { for source in interruptions { source.cancel() } }
         let servers = try await DemoServers.start(evidence: folder)

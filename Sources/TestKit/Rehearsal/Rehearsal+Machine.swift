@@ -7,7 +7,7 @@ import Foundation
 extension Rehearsal {
     static let zone = "Europe/Berlin"
 
-    /// Sets the clock. Every scenario begins at its hour, so that the real time of day has no effect.
+    /// Sets the clock. Every scenario begins at a fixed hour of its simulated clock, so that the real time of day has no effect.
     func setClock(toHour hour: Int) throws {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = TimeZone(identifier: Self.zone) ?? .gmt
@@ -17,7 +17,7 @@ extension Rehearsal {
         try control.set { ($0.zone, $0.clockOffset) = (Self.zone, time.timeIntervalSinceNow) }
     }
 
-    /// Plans the noon check. The clock must be set before, because the hours of the forecast are hours of this clock.
+    /// Plans the noon check. Set the clock before this call, because the hours of the forecast are hours of this clock.
     func beginSchedule() throws {
         serveWholeForecast(on: server)
         try verb("place", "add", "Storm Bay", "-43.1,147.5", "--no-sync")
@@ -67,7 +67,7 @@ extension Rehearsal {
         }
     }
 
-    /// Returns the number of notifications about the mistake that the user received.
+    /// Returns the number of notifications that the user received about the mistake.
     func seenOfTrouble() throws -> String {
         let count = try ledger { try $0.notifications().filter { $0.identifier.hasPrefix("trouble-") }.count }
         return count == 1 ? "the mistake was shown once" : "the mistake was shown \(count) TIMES"

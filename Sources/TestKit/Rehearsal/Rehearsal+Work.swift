@@ -90,7 +90,7 @@ extension Rehearsal {
         _ = try wait("another attempt") { try $0.unfinishedTransfers().contains(where: Self.isSuspicious) ? nil : true }
     }
 
-    /// Returns the number of notifications about a suspected captive portal that the user received.
+    /// Returns the number of notifications that the user received about a suspected captive portal.
     func seenOfSuspicion() throws -> String {
         let told = try ledger { try $0.notifications().filter { $0.identifier.hasPrefix("background-agent.notice.") }.count }
         let words = told == 0 ? "NO notification was" : told == 1 ? "1 notification was" : "\(told) NOTIFICATIONS were"

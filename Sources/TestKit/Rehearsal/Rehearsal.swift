@@ -7,8 +7,8 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// The home, the server and the processes of one scenario: a temporary home, a faulty server and real processes. Calls block,
-/// because each scenario has its own thread.
+/// The home, the server and the processes of one scenario: a temporary home, a faulty server and real processes. Each call blocks
+/// its thread, because each scenario has a separate thread.
 final class Rehearsal: Sendable {
     /// The size of the downloaded file. A download syncs its partial file in steps, and this size is larger than two steps.
     static let fileSize = 20 << 20
@@ -73,7 +73,7 @@ final class Rehearsal: Sendable {
                 try Rehearsal.noise(Rehearsal.fileSize).write(to: file)
                 return .file(path: file.path, count: Rehearsal.fileSize)
             }
-            // The control is created last. If an earlier step failed, the folder of the control would not be removed.
+            // The control is created last, because its folder would not be removed if a later step failed.
             control = try RehearsalControl()
             do { try control.mark(home.folder) } catch {
                 control.close()

@@ -204,7 +204,7 @@ extension Scenario {
             .check, "a captive portal responds",
             promise:
                 "Stormy does not report calm weather without a forecast. The check runs again and shows the storm when a response arrives.",
-            // The number of crashes depends on the number of tries before the response.
+            // The number of crashes depends on how often the agent repeats the check before the response arrives.
             expects: "check crashed, check completed; \(twice)",
             "check crashed, check crashed, check completed; 3 forecast requests; 1 storm notification",
             begin: {

@@ -79,7 +79,7 @@ extension Scenario {
         Scenario(
             .scheduled, "the configuration has a mistake at noon",
             promise: "The user is notified of the mistake once. The check runs when the user has corrected the file.",
-            // The number of crashes depends on the number of tries before the correction.
+            // The number of crashes depends on how often the agent repeats the check before the mistake is corrected.
             expects: "check crashed, \(corrected)", "check crashed, check crashed, \(corrected)",
             "check crashed, check crashed, check crashed, \(corrected)", also: { try $0.seenOfTrouble() }
         ) {

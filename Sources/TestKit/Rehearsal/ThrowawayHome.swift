@@ -65,7 +65,7 @@ final class ThrowawayHome: Sendable {
     }
 
     private struct Verbs {
-        /// `true` after an interruption. In this case no command may begin any more.
+        /// `true` after an interruption. From then on, no command may begin.
         var isOver = false
         /// The processes of running commands.
         var running: Set<Int32> = []

@@ -6,7 +6,7 @@ import Foundation
 /// The photo is a real JPEG (ITU-T T.81, baseline, grey) whose blocks of 8 × 8 pixels have one brightness each. A picture with
 /// such blocks needs no transform and no library. The Exif block of the photo (Exif 3.0 §4.6) contains a GPS directory.
 enum DemoPhoto {
-    /// The number of blocks across and down.
+    /// The number of blocks in a row, and the number of rows.
     private static let (columns, rows) = (40, 25)
 
     static func bytes() -> Data {

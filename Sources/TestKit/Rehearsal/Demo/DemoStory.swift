@@ -26,7 +26,8 @@ struct DemoStory {
     let servers: DemoServers
     let evidence: URL?
     var claims = DemoClaims()
-    /// `true` if a real notification is on the screen. In this case the demo waits a few seconds, and then removes everything.
+    /// `true` if a real notification is on the screen. The demo then waits a few seconds before it removes everything that it
+    /// created.
     private(set) var isOnDesktop = false
 
     init(home: ThrowawayHome, servers: DemoServers, evidence: URL?) {
@@ -51,8 +52,8 @@ struct DemoStory {
         Output.line("   $ stormy place add \"Storm Bay\" -43.1,147.5")
         let began = Date()
         try home.stormy("place", "add", "Storm Bay", "-43.1,147.5", "--no-sync")
-        // The time is in whole seconds and three seconds ahead, like a time that a user types. If a command takes long, the time
-        // is further ahead. A time that has already passed would mean tomorrow.
+        // The time is in whole seconds and at least three seconds in the future, like a time that a user types. If a command
+        // takes long, the time is further in the future. A time of day that has already passed would mean tomorrow.
         let lead = max(3, 5 * Date().timeIntervalSince(began))
         let due = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + lead).rounded(.up))
         let parts = Calendar.current.dateComponents([.hour, .minute, .second], from: due)
@@ -87,8 +88,8 @@ struct DemoStory {
     private mutating func handOver() throws {
         Output.line(Output.bold("3. The agent continues the download; the service completes its response"))
         servers.finishForecast()
-        // The demo's short time limit can end an app that has just started on a busy machine. In this case the agent delivers the
-        // result again.
+        // The demo's short time limit can end an app that has just started on a busy machine. If this happens, the agent delivers
+        // the result again.
         let delivered = try home.wait(30) {
             try $0.history(limit: 10).first { $0.kind == .urlSession && $0.outcome == .completed }
         }
