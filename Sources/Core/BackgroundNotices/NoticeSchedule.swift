@@ -17,8 +17,8 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
 
     /// Returns the first fire date after a date, or `nil` if no fire date follows.
     ///
-    /// If a clock change skips the time, the fire date is the end of the skipped time. If the time occurs twice, the fire date is
-    /// the first occurrence.
+    /// If the time zone skips this time of day when its clocks change, the fire date is the end of the skipped period. If the
+    /// time of day occurs twice, the fire date is the first occurrence.
     ///
     /// - Parameters:
     ///   - date: The date after which to search. A fire date at exactly this date is not returned.

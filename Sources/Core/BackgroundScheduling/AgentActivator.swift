@@ -7,7 +7,7 @@ package protocol AgentActivator: Sendable {
     /// a change notification, and when the clock or the time zone is set. The call blocks its thread.
     ///
     /// - Parameter instant: The latest start, or `nil` if no work has a known due date.
-    /// - Throws: An error with the reason why the start cannot be requested. The agent then keeps running.
+    /// - Throws: An error with the reason why the start cannot be requested. After an error, the agent keeps running.
     func arm(at instant: Date?) throws(ActivationFailure)
 }
 

@@ -49,7 +49,7 @@ package struct TransferRoom: Sendable, Equatable {
     /// The maximum number of simultaneous attempts, for all hosts together.
     package static let limit = 16
     /// The number of attempts that are reserved for hosts without a running attempt, so that a few slow servers do not delay
-    /// other servers. These attempts are a part of ``limit``.
+    /// other servers. The value ``limit`` includes these attempts.
     private static let keptForOtherHosts = 4
 
     private var hosts: [String: Int] = [:]

@@ -80,7 +80,8 @@ package struct DownloadMachine: Equatable, Sendable {
     }
 
     /// Handles the final response headers. The caller has to commit `partial` before the first byte is written.
-    /// - Parameter now: The date of receipt. If the server sends no `Date`, `Last-Modified` is compared with this date.
+    /// - Parameter now: The date at which the response headers arrived. If the server sends no `Date`, `Last-Modified` is
+    ///   compared with this date.
     package mutating func received(_ head: ResponseHead, now: Date? = nil) -> BodyDisposition {
         guard case .requested(let from) = state else { return .discard }
         if mayRetry(status: head.status) { return refuse(head, .retryableStatus) }
@@ -152,7 +153,7 @@ extension DownloadMachine {
     /// stored as a file needs no digest.
     package func requiredDigests(of head: ResponseHead) -> [RequiredDigest] {
         guard request.method == "GET", head.status == 200 || head.status == 206 else { return [] }
-        // The server announces the digest of the bytes that it sends. Decoded bytes have another digest.
+        // The server announces the digest of the bytes that it sends. The digest of the decoded bytes is different.
         let announced = isDecoded(head) ? nil : RequiredDigest.announced(in: head)
         return [request.expectedSHA256.flatMap(RequiredDigest.init(askedSHA256:)), announced].compactMap { $0 }
     }

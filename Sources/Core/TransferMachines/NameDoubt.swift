@@ -45,7 +45,7 @@ struct NameDoubt: Sendable {
 
     /// Counts a check that did not show the file.
     ///
-    /// - Returns: Whether the check is repeated.
+    /// - Returns: `true` if the check is repeated.
     mutating func shouldCheckAgain() -> Bool { isOpen && countCheck() }
 
     private mutating func countCheck() -> Bool {

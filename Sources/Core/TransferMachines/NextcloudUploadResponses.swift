@@ -259,9 +259,9 @@ extension NextcloudUpload {
         }
     }
 
-    /// Handles the check of the final name if the chunks do not exist any more or a proxy hides them. The name was free shortly
-    /// before. Another file may have the name if the MOVE was not carried out. So the file is read back even if the server shows
-    /// no length.
+    /// Handles the check of the final name if the chunks do not exist any more or a proxy hides them. At the previous check, the
+    /// name was free. Another file may have the name if the MOVE was not carried out. So the file is read back even if the server
+    /// shows no length.
     private mutating func afterTarget(
         _ head: ResponseHead, _ index: Int, wasRefused: Bool, _ pauses: Pauses
     ) -> UploadOutcome {

@@ -109,8 +109,8 @@ extension ResponseHead {
         return (base, target)
     }
 
-    /// `true` if the response is a redirect over http to another host. Any system on the path may have sent it, because only
-    /// https proves the identity of the server.
+    /// `true` if the response is a redirect over http to another host. Any system between this computer and the server may have
+    /// sent it, because only https proves the identity of the server.
     var mayLeadToAPortal: Bool {
         guard let (base, target) = redirection, base.scheme?.lowercased() == "http", let host = target.host else { return false }
         if host.lowercased() != base.host?.lowercased() { return true }
@@ -168,7 +168,7 @@ extension ResponseHead {
         mayLeadToAPortal || isPage && (200..<300).contains(status) && isUnencrypted
     }
 
-    /// `true` if the response is a success over http. Any system on the path may have sent it.
+    /// `true` if the response is a success over http. Any system between this computer and the server may have sent it.
     var isUnprovenSuccess: Bool { isUnencrypted && (200..<300).contains(status) }
 
     /// `true` if the response comes from a captive portal. Use this property only for the response to a request for a file name

@@ -295,8 +295,8 @@ extension S3Upload {
         return continueWork(index)
     }
 
-    /// Starts over after the upload in parts was removed, or was completed with an unknown response. A check of the object shows
-    /// whether the upload was completed.
+    /// Starts over after the upload in parts was removed, or may have been completed. A check of the object shows whether the
+    /// upload was completed.
     private mutating func startOver(_ index: Int) -> UploadOutcome {
         (uploadID, tags) = (nil, [:])
         state = .querying(index, isTaken: false)

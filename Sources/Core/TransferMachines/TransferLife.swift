@@ -90,7 +90,7 @@ package struct TransferLife: Equatable, Sendable {
             waitBegins(max(now, begin ?? now))
             return []
         case .paused:
-            // If an attempt cannot be repeated or interrupted, the attempt finishes first.
+            // An attempt that cannot be repeated or interrupted is not paused.
             if isBeingSent, !(facts.mayBeRepeated && facts.mayBeCut) { return [] }
             hold(.person)
             return []

@@ -32,7 +32,7 @@ package struct UploadPlan: Equatable, Sendable {
     /// The mark in an address. The name of the file replaces this mark.
     static let nameMark = "{name}"
 
-    /// Returns the plan with the plain mark, even if a URL percent-encoded the mark.
+    /// Returns the plan with the plain mark in its address. The app's URL may contain the mark in percent-encoded form.
     func withPlainNameMark() -> UploadPlan {
         var plan = self
         plan.collectionURL = collectionURL.replacing("%7Bname%7D", with: Self.nameMark)

@@ -2,8 +2,8 @@ import Foundation
 
 /// The states of a web socket on the client's side, from the handshake to the end. RFC 6455 defines the rules.
 ///
-/// The machine receives bytes and calls. The machine returns frames to send, and events. The machine has no connection and no
-/// random numbers, so the caller masks the frames.
+/// The machine receives the server's bytes and the app's calls. The machine returns frames to send, and events. The machine has
+/// no connection and no random numbers, so the caller masks the frames.
 package struct WebSocketMachine: Sendable {
     package enum Message: Equatable, Sendable {
         case text(String)

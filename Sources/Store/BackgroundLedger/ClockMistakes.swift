@@ -9,8 +9,8 @@ extension LedgerTransaction {
     ///
     /// If no stored time is after `limit`, the method changes nothing.
     ///
-    /// - Parameter limit: The latest correct time. A later time was stored while the clock was wrong. If the clock was just set
-    ///   back, the limit is `now`. Otherwise the limit is some hours after `now`.
+    /// - Parameter limit: The latest time that can be correct. A later time was stored while the clock was wrong. If the clock
+    ///   was just set back, the limit is `now`. Otherwise the limit is some hours after `now`.
     package func correctFutureDates(beyond limit: Date, now: Date) throws {
         let (limit, now) = (limit.timeIntervalSince1970, now.timeIntervalSince1970)
         for sql in Self.mending { try database.run(sql: sql, arguments: ["limit": limit, "now": now]) }
@@ -63,8 +63,8 @@ extension LedgerTransaction {
         "UPDATE notification SET \(shifted(["dueAt"], with: "createdAt")) WHERE createdAt > :limit",
     ]
 
-    /// Returns SQL assignments that set the first time of a row to now, and move later times by the same amount. A time before
-    /// the first time is not changed, because it was written later, when the clock was correct.
+    /// Returns SQL assignments that set the first time of a row to now, and move later times by the same amount. If a later time
+    /// is before the first time, it is not changed, because it was written after the clock was corrected.
     private static func shifted(_ columns: [String], with first: String) -> String {
         let moved = columns.map { "\($0) = CASE WHEN \($0) >= \(first) THEN \($0) - (\(first) - :now) ELSE \($0) END" }
         return (moved + ["\(first) = :now"]).joined(separator: ", ")

@@ -253,7 +253,7 @@ package final class Ledger: Sendable {
     /// commit.
     ///
     /// If the disk is full, the file that reserves disk space is removed. In a process of the app, `body` then runs a second
-    /// time. The agent retries writes in another way.
+    /// time. The agent retries its writes later.
     @discardableResult
     package func write<Value>(
         usesReserve: Bool = true, _ body: (LedgerTransaction) throws -> Value
@@ -330,7 +330,7 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Returns the value of a SQLite pragma on this connection. Tests use it to check the durability settings.
+    /// Returns the value of a SQLite pragma on this connection. Tests use this method to check the durability settings.
     package func pragma(_ name: String) throws(StoreError) -> String? {
         do {
             return try queue.inDatabase { try String.fetchOne($0, sql: "PRAGMA \(name)") }
@@ -370,8 +370,8 @@ package struct LedgerTransaction {
     /// The number of rows that this connection has changed.
     package var changeCount: Int { database.totalChangesCount }
 
-    /// Returns a number that changes whenever another connection commits. Commits of this connection do not change it. The call
-    /// is fast.
+    /// Returns a number that changes whenever another connection commits. Commits of this connection do not change the number.
+    /// The call is fast.
     package func foreignVersion() throws -> Int {
         if let foreignCommits { return foreignCommits }
         return try Int.fetchOne(database.cachedStatement(sql: "PRAGMA data_version")) ?? 0

@@ -16,7 +16,7 @@ final class LedgerFiles: Sendable {
     /// The inode numbers of the files. The number is 0 if a file does not exist, and `nil` if the file system did not respond.
     private let inodes: [UInt64?]
     /// The descriptor of the state folder, or -1 if the folder cannot be opened or the file system does not support locks. If the
-    /// value is -1, no process waits for another process.
+    /// value is -1, this process does not take the lock, and does not wait for the agent.
     private let folder: Int32
 
     /// Records the identity of the files that have the ledger's names now.

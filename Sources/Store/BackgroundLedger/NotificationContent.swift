@@ -25,7 +25,7 @@ package struct NoticeAttachment: Codable, Sendable, Equatable {
     }
 }
 
-/// The values of a notification that are not shown. They are stored only because the app may read them.
+/// The values of a notification that are not shown. The values are stored only because the app may read them.
 package struct KeptContent: Codable, Sendable, Equatable {
     package var target: String?
     package var launchImage = ""

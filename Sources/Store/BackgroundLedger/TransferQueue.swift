@@ -5,8 +5,8 @@ import ProcessSupport
 import TransferMachines
 
 // The agent's queries of the table of transfers. Each query uses an index, so its cost does not depend on the number of rows. A
-// query that needs an order names the index. Otherwise SQLite's planner, which has no statistics, would use the index of states
-// and sort all waiting rows.
+// query that needs a sort order names its index explicitly. Otherwise SQLite's planner, which has no statistics, would use the
+// index of states and sort all waiting rows.
 extension LedgerTransaction {
     /// The values of a queued transfer that are needed to choose the next transfer.
     package struct Candidate: Sendable, Equatable {

@@ -15,7 +15,7 @@ extension TransferRecord {
     }
 
     private var phase: TransferLife.Phase {
-        // Only a damaged row does not contain these two times.
+        // Only in a damaged row, one of these two times is missing.
         let due = nextAttemptAt ?? .distantPast
         let end = finishedAt ?? .distantPast
         switch (state, isSuspended) {

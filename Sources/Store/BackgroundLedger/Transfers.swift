@@ -323,8 +323,8 @@ extension LedgerTransaction {
                     """), arguments: [session])
     }
 
-    /// Returns the transfer that a new await with this key joins. This is an unfinished transfer, or an ended transfer that a
-    /// task can still adopt.
+    /// Returns the transfer that a new await with this key joins. The returned transfer is unfinished, or has ended and can still
+    /// be adopted by a task.
     ///
     /// If half of the maximum duration of a transfer is over, a new await does not join the transfer. The transfer may soon fail,
     /// or its response may be old. But if the request must not be sent twice, a new await always joins the transfer.

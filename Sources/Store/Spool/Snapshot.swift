@@ -151,7 +151,7 @@ package struct Snapshot: Sendable {
     }
 
     /// Creates a new file of this process in the spool, and calls `body` to write its content. If the file system supports
-    /// unnamed files, the file gets its name only when its content is complete. A process that is killed before then leaves no
+    /// unnamed files, the file gets its name only when its content is complete. A process that is killed before this leaves no
     /// file.
     private static func make(
         _ prefix: String, in directories: AppDirectories,

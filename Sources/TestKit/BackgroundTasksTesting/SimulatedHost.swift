@@ -289,7 +289,7 @@ package final class SimulatedHost {
     package func pass(_ seconds: Double, until isEnough: () throws -> Bool = { false }) throws {
         try run()
         let end = clock.awake + seconds
-        // The limit is one point in time with events every four seconds. If more points occur, code polls without a pause.
+        // The limit allows one step every four seconds. If more steps are necessary, some code polls without a pause.
         var moments = 10_000 + Int(min(seconds, 1e9) / 4)
         while try !isEnough() {
             let left = end - clock.awake

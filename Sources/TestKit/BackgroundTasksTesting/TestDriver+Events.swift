@@ -22,7 +22,7 @@ extension TestDriver {
     ///
     /// - Parameters:
     ///   - identifier: The identifier of the launch; `nil` for the launch that is running.
-    ///   - delay: The virtual time until the time of the launch ends.
+    ///   - delay: The virtual time that passes before the time limit of the launch is reached.
     /// - Throws: ``Refused`` if no such launch is running; an error if events cause each other without end, so that virtual time
     ///   cannot   pass.
     @discardableResult

@@ -78,7 +78,7 @@ final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mu
     func process(of launch: Int64) -> VirtualProcess? { state.withLock { $0.living[launch] } }
 
     func isAlive(_ process: ProcessIdentity) -> Bool {
-        // The test's own process has a lower number, and outlives all simulated processes.
+        // The test's own process has a lower number than simulated processes, and outlives all simulated processes.
         process.pid < 5_000_000
             || state.withLock { $0.living.values.contains { $0.identity == process } || $0.commands.contains(process) }
     }

@@ -39,7 +39,7 @@ struct Scenario: Sendable {
     let grace: Int
     /// Causes the event while the work is in progress.
     let act: @Sendable (Rehearsal) throws -> Void
-    /// Begins the work in a different way than other scenarios; `nil` for the usual way.
+    /// Begins the work in a different way than other scenarios; `nil` if the scenario begins the work in the usual way.
     let begin: (@Sendable (Rehearsal) throws -> Void)?
     /// Returns an additional result at the end of the scenario.
     let also: (@Sendable (Rehearsal) throws -> String)?

@@ -12,7 +12,7 @@ package struct ResponseFraming {
     /// The number of body bytes that were sent.
     package var sent = 0
     package var hasLastChunk = false
-    /// `true` if raw bytes were sent. In this case the framing is not known.
+    /// `true` if raw bytes were sent. The length of the response is then not known.
     package var isForeign = false
 
     package mutating func begin(status: Int, method: String) {
