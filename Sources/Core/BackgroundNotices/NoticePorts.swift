@@ -34,8 +34,8 @@ package enum NoticeUrgency: Int, Sendable, Codable {
 /// A desktop notification to show. The text contains no markup. A presenter escapes characters that the server would interpret as
 /// markup.
 package struct Notice: Sendable, Equatable, Codable {
-    /// The app's identifier of the notification. Some servers replace a notification by another with the same tag. For these
-    /// servers, the identifier is the tag.
+    /// The app's identifier of the notification. Some servers replace a notification if a new notification has the same tag. For
+    /// these servers, the identifier is the tag.
     package var identifier: String
     package var appName: String
     /// The name of the app's desktop entry, without ".desktop".

@@ -51,8 +51,8 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
         noon.hour = 12
         let zone = calendar.timeZone
         var last = date.addingTimeInterval(-2 * 86_400)
-        // The loop tries several days, because the search begins two days early. The fire dates on the first days may be before
-        // `date`.
+        // The loop tries several days, because the search begins two days before `date`. The fire dates on the first days may be
+        // before `date`.
         for _ in 0..<5 {
             guard let day = calendar.nextDate(after: last, matching: noon, matchingPolicy: .strict) else { return nil }
             let found = instant(of: time, onTheDayOf: day, zone)

@@ -65,8 +65,8 @@ package enum NoticeTiming {
         case silenced
     }
 
-    /// The number of seconds for which a switched-off notification is kept. If the user switches notifications on again within
-    /// this time, the notification is shown.
+    /// The number of seconds for which a notification is kept although the user switched its category off. If the user switches
+    /// notifications on again within this time, the notification is shown.
     package static let longestSilence: Double = 86_400
 
     /// Returns whether and when a notification is shown.

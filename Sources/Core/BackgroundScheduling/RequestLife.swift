@@ -204,7 +204,8 @@ extension RequestLife {
             || ending.outcome == .killed && ending.stopReason == .expired
     }
 
-    /// Plans to repeat a launch without a result. The launch is repeated even if its handler submitted the next request.
+    /// Plans another launch of the request, because the launch had no result. The launch is repeated even if its handler
+    /// submitted the next request.
     private mutating func retry(_ ending: Ending, _ generation: Int, _ now: Date) {
         (failures, lastFailureAt) = (generation, now)
         // If the agent was killed before the process was started, no delay follows. This failure also does not lengthen the delay

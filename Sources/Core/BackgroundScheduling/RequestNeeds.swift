@@ -41,8 +41,8 @@ package struct RequestNeeds: OptionSet, Sendable, Hashable {
     }
 }
 
-/// Starts requests that are due at the same time one after the other. Otherwise all these requests would begin together after a
-/// sleep.
+/// If several requests are due at the same time, starts their launches one after the other. Otherwise all these requests would
+/// begin together after a sleep.
 package enum LaunchStagger {
     /// Returns the date at which the next launch can begin. If the last start is in the future, the clock was set back, and the
     /// last start is ignored.

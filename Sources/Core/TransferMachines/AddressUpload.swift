@@ -8,7 +8,7 @@ import Foundation
 struct AddressUpload: UploadProtocol {
     let plan: UploadPlan
 
-    /// Returns whether the address belongs to one file and not to a folder. The address of a file has a query.
+    /// Returns whether the address belongs to one file and not to a folder. An address with a query belongs to one file.
     static func isMeant(by plan: UploadPlan) -> Bool {
         plan.collectionURL.prefix { $0 != "#" }.contains("?")
     }

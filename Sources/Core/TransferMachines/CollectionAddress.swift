@@ -227,7 +227,7 @@ package enum RemoteName {
     }
 
     /// Returns the name of the temporary file for an incomplete upload. Every attempt of an upload uses this name, so that no
-    /// file remains on the server.
+    /// temporary file of an earlier attempt remains on the server.
     static func temporary(token: String) -> String {
         let kept = token.unicodeScalars.filter { $0.isASCII && ($0.properties.isAlphabetic || (48...57).contains($0.value)) }
         return ".\(String(String.UnicodeScalarView(kept.prefix(64)))).part"

@@ -122,8 +122,8 @@ extension FolderUpload {
             : .sendingBody(index, foldersMade: false)
     }
 
-    /// Handles a page in place of the file. The page may come from a captive portal. A check is repeated. After a rename, the
-    /// upload looks for the file. A page with the file's length is accepted as the file.
+    /// Handles a page in place of the file. The page may come from a captive portal. A check with such a page is repeated. After
+    /// a rename with such a page, the upload looks for the file. A page with the file's length is accepted as the file.
     ///
     /// - Returns: `nil` if the response is not such a page.
     mutating func afterPage(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {
@@ -252,8 +252,8 @@ extension FolderUpload {
 
     /// Handles a body that the server confirmed but does not have. The body is sent once more.
     ///
-    /// Some servers store each file at another address. Some programs move each new file out of the folder. The number of
-    /// repetitions is limited, because otherwise the file would be sent endlessly.
+    /// Some servers store each file at an address of their choice. Some programs move each new file out of the folder. The number
+    /// of repetitions is limited, because otherwise the file would be sent endlessly.
     mutating func lost(_ next: State, _ head: ResponseHead, _ words: String, _ pauses: Pauses) -> UploadOutcome {
         losses += 1
         guard losses < Self.maximumLosses else { return .fail(head, -1011, words) }

@@ -155,7 +155,7 @@ struct ImmichUpload: UploadProtocol {
     }
 
     /// Handles a refused form. The server may be newer than the remembered version, so the version is requested again. If the
-    /// version cannot be read, the other form is sent once.
+    /// version cannot be read, the form for the other versions is sent once.
     private mutating func afterRefusedForm(_ head: ResponseHead, _ end: WireEnd) -> UploadOutcome {
         let isFirst = refusal == nil
         let outcome = UploadOutcome.fail(head, -1011, "Immich refused the photo.").explained(by: ServerReason(end.body))

@@ -187,7 +187,8 @@ struct ResumableUpload: UploadProtocol {
         }
     }
 
-    /// Selects another version of the draft. This is the version in the server's response, or the next older version.
+    /// Selects another version of the draft. The selected version is the version in the server's response, or the next older
+    /// version.
     private mutating func stepDown(_ head: ResponseHead) -> UploadOutcome {
         let named = head["Upload-Draft-Interop-Version"].flatMap { StructuredField.integer($0) }.map(Int.init)
         let older = Self.versions.filter { $0 < version }
@@ -232,8 +233,8 @@ struct ResumableUpload: UploadProtocol {
         let count = piece(from: offset)
         let isLast = offset + count == plan.order.byteCount
         switch head.status {
-        // The status 409 is not a refusal of the file. This request may have arrived at the server twice. The first one then
-        // completed the upload, and the server responds to the second one with 409.
+        // The status 409 is not a refusal of the file. This request may have arrived at the server twice. The first of these
+        // requests then completed the upload, and the server responds to the second with 409.
         case 400... where Self.isComplete(head) == true && head.status != 409:
             // The server received the complete file and refuses it.
             return .fail(head, -1011, "The server received the complete file and refused it (status \(head.status)).")

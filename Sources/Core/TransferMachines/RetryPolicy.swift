@@ -8,13 +8,14 @@ package struct RetryPolicy: Sendable, Equatable {
     package var cap: Double
     /// The longest accepted `Retry-After`.
     package var maximumRetryAfter: Double
-    /// The pause while the network or the host cannot be reached. When the network changes, the next attempt begins earlier.
+    /// The pause while the network or the host cannot be reached. When the network changes, the next attempt does not wait for
+    /// the end of the pause.
     package var networkDelay: Double
     /// The pause while the server has no free space (status 507).
     package var fullDelay: Double
     /// The pause while a problem between this computer and the server is suspected, for example a captive portal. `nil` if the
-    /// transfer fails immediately because of such a problem. When the network or the clock changes, the next attempt begins
-    /// earlier.
+    /// transfer fails immediately because of such a problem. When the network or the clock changes, the next attempt does not
+    /// wait for the end of the pause.
     package var suspicionDelay: Double?
 
     package init(
@@ -77,15 +78,15 @@ package struct RetryPolicy: Sendable, Equatable {
         now.timeIntervalSince(lastProgressAt) >= resourceTimeout
     }
 
-    /// Returns whether another attempt may receive another response (RFC 9110 §15, RFC 6585). The statuses are 408, 429, 500,
+    /// Returns whether another attempt may receive a different response (RFC 9110 §15, RFC 6585). The statuses are 408, 429, 500,
     /// 502, 503 and 504.
     package static func isRetryable(status: Int) -> Bool {
         [408, 429, 500, 502, 503, 504].contains(status)
     }
 
-    /// Returns whether another attempt may receive another response. This rule is for requests whose response is not passed to an
-    /// app. This rule also includes statuses of gateways (520 to 530 of Cloudflare), of locked files (423), and of connections
-    /// (421 and 425). The statuses 501 and 505 are excluded, because they concern the request.
+    /// Returns whether another attempt may receive a different response. This rule is for requests whose response is not passed
+    /// to an app. This rule also includes statuses of gateways (520 to 530 of Cloudflare), of locked files (423), and of
+    /// connections (421 and 425). The statuses 501 and 505 are excluded, because they concern the request.
     static func mayPass(status: Int) -> Bool {
         [408, 421, 423, 425, 429].contains(status) || status >= 500 && status != 501 && status != 505 && status != 511
     }

@@ -48,7 +48,7 @@ extension S3Upload {
             state = .probing(index, .again)
             return .continue
         // A captive portal responds to every request with 200, but without an ETag. S3 sends an ETag. The tag is checked because
-        // moto also labels its empty response as HTML.
+        // the test server moto also labels its empty response as HTML.
         case (.again, 200..<300): found = head.mayBeOfAPortal && head["ETag"] == nil ? nil : true
         // Some credentials only permit the writing of photos. The photo is then sent without a result of the test.
         case (.create, 403), (.again, 403): break

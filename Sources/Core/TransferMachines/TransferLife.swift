@@ -193,7 +193,7 @@ extension TransferLife {
         restartWait(now)
     }
 
-    /// Restarts the time without progress. The transfer uses the data that was kept for a retry.
+    /// Sets the time without progress to zero. The transfer uses the data that was kept for a retry.
     private mutating func restartWait(_ now: Date) {
         waitBegins(now)
         kept = .nothing

@@ -23,7 +23,7 @@ struct TusUpload: UploadProtocol {
         case confirming
     }
 
-    /// The sizes of a request in bytes. If a proxy refuses a request as too large (413), the next smaller size is tried.
+    /// The possible sizes of a request in bytes. If a proxy refuses a request as too large (413), the next smaller size is tried.
     static let chunkSizes: [Int64] = [64 << 20, 16 << 20, 4 << 20, 1 << 20, 256 << 10]
     /// The maximum size of a file that is sent with its digest, if the server checks digests. If a request is interrupted, such a
     /// server discards the bytes of this request, because it cannot check an incomplete request. So after an interruption, at
@@ -273,7 +273,7 @@ struct TusUpload: UploadProtocol {
     /// Handles the check after the server reported that it has the complete file.
     ///
     /// SeaweedFS deletes the session of a complete upload, and a hook of tusd can move the file. So if the address does not exist
-    /// any more, the server may still have the file. The response to the PATCH is then the only proof for this.
+    /// any more, the server may still have the file. Then only the response to the PATCH proves that the server has the file.
     private mutating func afterConfirmation(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300 where head.mayBeOfAPortal && pauses.policy.suspicionDelay != nil:

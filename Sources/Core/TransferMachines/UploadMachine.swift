@@ -191,8 +191,8 @@ package struct UploadMachine: Sendable {
             return .continue
         }
         guard head.isPage else { return outcome }
-        // The status 413 comes from a proxy that refuses large bodies. The server behind this proxy may have a page for each
-        // name, so a request for an unused name would not prove anything.
+        // The status 413 comes from a proxy that refuses large bodies. The server behind this proxy may respond with a page to
+        // every name, so a request for an unused name would not prove anything.
         guard head.status >= 400, ![401, 407, 413].contains(head.status), head.isUnencrypted else { return outcome }
         refusal = .querying(trouble, isTriedAgain: false)
         return .continue
@@ -257,8 +257,8 @@ package struct UploadMachine: Sendable {
     /// The known facts about the server, which later uploads use.
     package var knowledge: ServerKnowledge { rules.knowledge }
 
-    /// The reason why the server stores a file in another way than requested, for example under another name. `nil` if the file
-    /// is stored as requested.
+    /// The reason why the server does not store the file as requested, for example because the file has another name. `nil` if
+    /// the file is stored as requested.
     package var remark: String? { rules.remark }
 
     /// The request that removes a failed upload from the server. `nil` if the server has no data of the upload, or if the data

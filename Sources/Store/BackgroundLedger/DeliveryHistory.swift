@@ -43,8 +43,8 @@ extension LedgerTransaction {
         let earlier = try endedLaunches(kind, identifier, limit: 64)
         // The comparison has a tolerance of one second. A date that is read from the ledger can be a fraction of a microsecond
         // after the written date. Without the tolerance, a launch that ended in this pass would be left out. If `oldest` is in
-        // the future, the clock was set back after the event. In this case every unsuccessful launch counts as later than the
-        // event.
+        // the future, the clock was set back after the event. In this case every unsuccessful launch is treated as a launch after
+        // the event.
         let failures = try earlier.prefix(20).prefix { launch in
             let wasThere = launch.startedAt >= oldest || oldest > now && launch.outcome != .completed
             let isOver = launch.endedAt.map { $0 < now.addingTimeInterval(1) } ?? true

@@ -70,7 +70,7 @@ package final class Ledger: Sendable {
         presence = nil
     }
 
-    /// Creates a copy in memory of the ledger on the disk. Commands that only show data use it if the ledger cannot be written.
+    /// Creates a copy of the ledger in memory. Commands that only show data use the copy if the ledger cannot be written.
     package convenience init(copyOf directories: AppDirectories) throws(StoreError) {
         let path = directories.ledger.path
         do {
@@ -147,7 +147,7 @@ package final class Ledger: Sendable {
     /// The maximum time to wait for the agent. A short time is sufficient, because the agent detects a removed file immediately.
     private static let agentWaitLimit = Duration.seconds(10)
 
-    /// Opens the ledger. If the disk is full, the reserved disk space is released.
+    /// Opens the ledger. If the disk is full, the file that reserves disk space is removed.
     private static func openWithRoom(
         _ directories: AppDirectories, as role: Role, _ wait: WriterWait
     ) throws(StoreError) -> (DatabaseQueue, look: DatabaseQueue?) {

@@ -44,8 +44,8 @@ package struct KeptContent: Codable, Sendable, Equatable {
     }
 }
 
-/// The content that an app set for a notification. Two contents can be compared as one value, so that adding an equal content
-/// again changes nothing.
+/// The content that an app set for a notification. Values of this type can be compared, so that nothing changes if the app adds
+/// an equal content again.
 package struct NotificationContent: Codable, Sendable, Equatable {
     package var title: String
     package var subtitle: String

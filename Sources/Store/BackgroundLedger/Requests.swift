@@ -13,8 +13,8 @@ extension LedgerTransaction {
             database.cachedStatement(sql: "SELECT * FROM request WHERE identifier = ?"), arguments: [identifier])
     }
 
-    /// Returns the number of pending requests of a kind, or `limit` if the number is greater. The request with `identifier` is
-    /// left out, because a new submission replaces this request.
+    /// Returns the number of pending requests of a kind, or `limit` if the number is greater than `limit`. The request with
+    /// `identifier` is left out, because a new submission replaces this request.
     package func pendingCount(of kind: LaunchKind, besides identifier: String, upTo limit: Int) throws -> Int {
         try Int.fetchOne(
             database.cachedStatement(
@@ -42,7 +42,7 @@ extension LedgerTransaction {
         SELECT dueAt FROM request WHERE needs = ? AND dueAt > ? AND \(isIdle) ORDER BY dueAt LIMIT 1
         """
 
-    /// Returns the request that became due first in the given classes. Cost: one index lookup for each class, independent of the
+    /// Returns the request of the given classes that became due first. Cost: one index lookup for each class, independent of the
     /// number of requests. A test compares the result with ``RequestLife/verdicts(in:now:)``.
     package func firstDue(in classes: [RequestNeeds], now: Date) throws -> RequestRecord? {
         var best: RequestRecord?

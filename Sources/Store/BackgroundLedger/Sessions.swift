@@ -205,7 +205,7 @@ extension LedgerTransaction {
         return all
     }
 
-    /// Releases the claim of an event, because the process does not deliver the event.
+    /// Removes the claim of a process to an event, because the process does not deliver the event.
     package func releaseClaim(of event: Int64) throws {
         try database.cachedStatement(
             sql: "UPDATE sessionEvent SET claimPID = NULL, claimStart = NULL WHERE id = ? AND deliveredAt IS NULL"

@@ -195,7 +195,7 @@ extension LedgerTransaction {
         return (due, untried, next.map { Date(timeIntervalSince1970: $0) })
     }
 
-    /// Makes all transfers due that are waiting because of one of these error codes, so that the agent tries them again.
+    /// Ends the wait of all transfers that are waiting because of one of these error codes, so that the agent tries them again.
     package func retryTransfers(waitingWith codes: [Int], now: Date) throws {
         let marks = codes.map(String.init).joined(separator: ", ")
         try database.run(

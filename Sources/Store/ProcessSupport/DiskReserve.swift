@@ -1,8 +1,8 @@
 import CLinux
 import Foundation
 
-/// A file that reserves space on the ledger's disk. The file is removed when the disk is full. With the released space, commands
-/// of the user (cancel, quit) and the result of a large transfer can still be recorded.
+/// A file that reserves space on the ledger's disk. The file is removed when the disk is full. The space that becomes free is
+/// used to record commands of the user (cancel, quit) and the result of a large transfer.
 package enum DiskReserve {
     /// The number of reserved bytes. This space is sufficient for many transactions.
     private static let byteCount: Int64 = 1 << 20

@@ -51,7 +51,7 @@ package enum ThisProcess {
     @TaskLocal package static var givenEnvironment: [String: String]?
 
     /// `true` if a systemd user manager started this process as the main process of a unit. A child process inherits the variable
-    /// with the number of the parent process, so the number is compared with the own number.
+    /// with the number of the parent process, so the number is compared with the number of this process.
     package static var isUserManagers: Bool { ProcessInfo.processInfo.environment["SYSTEMD_EXEC_PID"] == "\(getpid())" }
 
     /// Returns the executable of a process, or `nil` if it is unknown.

@@ -52,7 +52,7 @@ package struct WriterTimeLimit: Sendable {
         let found = holder(look?.holder)
         if found?.isStopped == true { return false }
         if let look, look.holder != found?.pid {
-            // Another process holds the lock now. This also counts as progress, even if no process has committed.
+            // Another process holds the lock now. This change is also progress, even if no process has committed.
             (movedAt, self.look) = (now, nil)
             return true
         }

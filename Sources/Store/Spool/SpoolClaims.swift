@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 
 /// A file that this process created in the spool. The file belongs to this process until a row of the ledger contains its name.
-/// If the last reference is released before this, the file is removed.
+/// If the last reference is released before a row contains the name, the file is removed.
 final class SpoolCopy: Sendable {
     let name: String
     private let directories: AppDirectories

@@ -300,7 +300,7 @@ package final class SimulatedHost {
         }
     }
 
-    /// Continues to the next time with an event, or by at most `seconds`.
+    /// Lets time pass until the next event, but at most `seconds`.
     package func step(atMost seconds: Double) throws {
         moments += 1
         if let wake = host?.wake ?? userManager?.instant, wake > clock.date, setback.until <= clock.awake,

@@ -244,7 +244,7 @@ public actor TestDriver {
     }
 
     /// Lets virtual time pass until the next launch has begun, and its handler has ended or waits for virtual time. A launch that
-    /// began within ``finish(_:within:)`` or a change of conditions is the next launch. A launch that began during
+    /// began during ``finish(_:within:)`` or during a change of conditions is the next launch. A launch that began during
     /// ``advance(by:)`` is not the next launch.
     ///
     /// - Parameter limit: the maximum virtual time.

@@ -9,7 +9,7 @@ package protocol Exchange: AnyObject {
     func receive(_ bytes: Data)
     /// Returns the response when the request is complete, unless the script of `opening` has begun before.
     func finish() -> ResponseScript
-    /// Handles the end of a connection before the request was complete.
+    /// Handles a connection that ended before the request was complete.
     func abandon()
 }
 
