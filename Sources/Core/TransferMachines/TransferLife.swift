@@ -90,7 +90,7 @@ package struct TransferLife: Equatable, Sendable {
             waitBegins(max(now, begin ?? now))
             return []
         case .paused:
-            // An attempt that cannot be repeated or interrupted is not paused.
+            // A running attempt is paused only if it can be interrupted and repeated.
             if isBeingSent, !(facts.mayBeRepeated && facts.mayBeCut) { return [] }
             hold(.person)
             return []

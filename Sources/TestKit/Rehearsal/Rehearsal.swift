@@ -248,7 +248,7 @@ final class Rehearsal: Sendable {
         return value
     }
 
-    /// Waits until no work is running, and until no launch has to be retried or delivered.
+    /// Waits until no work is running, no launch has to be retried, and no result has to be delivered.
     func waitForAllWork() throws {
         _ = try wait("the end of all work") { transaction in
             let isQuiet =

@@ -116,8 +116,8 @@ struct RehearseCommand: AsyncParsableCommand {
 
     // MARK: Before the first scenario
 
-    /// Checks the folder once, before the first scenario. If the folder does not exist or the disk is full, this must not count
-    /// as a broken promise.
+    /// Checks the folder once, before the first scenario. A missing folder or a full disk must not be reported as a broken
+    /// promise.
     private static func checkThatThereIsRoom(for count: Int, keptIn folder: URL?) throws {
         if let folder {
             do {
