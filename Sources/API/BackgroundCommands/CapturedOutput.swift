@@ -3,7 +3,7 @@ import Synchronization
 
 /// The output of a command that a test runs in the test's own process.
 package final class CapturedOutput: Sendable {
-    /// The captured output of the command that this Swift task belongs to, or `nil` in a separate process.
+    /// The captured output of the command that this Swift task belongs to. `nil` if the command runs in a separate process.
     @TaskLocal package static var current: CapturedOutput?
 
     private let written = Mutex((output: Data(), errors: Data()))

@@ -20,8 +20,8 @@ extension LaunchKind {
 }
 
 extension LaunchRecord {
-    /// The outcome of a launch in one word. A launch that only passed results of transfers to the app has other words, because
-    /// these results belong to the transfers and not to the launch.
+    /// The outcome of a launch in one word. For a launch that only passed results of transfers to the app, the word is
+    /// "delivered" and not "completed".
     var outcomeWords: String {
         switch (kind, outcome) {
         case (_, nil): "running"

@@ -139,7 +139,7 @@ package struct AgentReport: Encodable {
             "The agent cannot work now: \(trouble.reason). The agent tries again at \(Output.moment(trouble.nextTry)).")
     }
 
-    /// The agent's process, if a signal has stopped the process.
+    /// The agent's process if a signal has stopped this process, otherwise `nil`.
     var stopped: RunningProcess? { pid.value.map(RunningProcess.init).flatMap { $0.isStopped ? $0 : nil } }
 
     package var line: String {

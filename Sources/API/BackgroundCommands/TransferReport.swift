@@ -28,9 +28,9 @@ package struct TransferReport: Encodable {
     package let note: OrNull<String>
     package let receipt: OrNull<Receipt>
 
-    /// The address of the uploaded file on the server, and the kind of proof that the server has the complete file. The kinds of
-    /// proof are `answer` (the server confirmed the upload), `length` (the sizes are equal), `content` (some blocks are equal)
-    /// and `digest` (the digests are equal).
+    /// The address of the uploaded file on the server, and the kind of proof that the server has the complete file. `answer`
+    /// means that the server confirmed the upload, and `length` means that the sizes are equal. `content` means that some parts
+    /// of the two files are equal, and `digest` means that the digests are equal.
     package struct Receipt: Encodable {
         package let url: String
         package let byteCount: Int64

@@ -97,7 +97,8 @@ extension BackgroundTransfers.Changes {
             let failure = CommandFailure(
                 .unavailable,
                 "transfer \(id) was not retried, because the queued copy of its file is missing. Upload the file again")
-            // With "all", a message is printed for each transfer.
+            // If the argument is "all", each failure is reported now, because `failures` contains only one failure for each
+            // argument.
             if ids[position] == "all" { problem.report(failure, at: position) } else { failures[position] = failure }
         }
         for id in ended {

@@ -75,8 +75,7 @@ public struct WhyCommand: BackgroundCommand {
         if missing > 0, identifier == nil { Output.line("✗ " + TransfersExamination.sentence(missingCopies: missing, in: spool)) }
         guard !rows.isEmpty else { return Output.line("Nothing is pending.") }
         let agent = try await lineOfAgent()
-        // If the command has just started an agent, the agent has checked network and power since then, so the rows are read
-        // again.
+        // An agent that this command started has checked network and power since the first read, so the rows are read again.
         if agent != nil { rows = try self.rows() }
         for row in rows {
             Output.line(Output.bold(BackgroundCommands.name(of: row.identifier)))

@@ -81,7 +81,7 @@ package final class AppRuntime: Sendable {
         waits.isWaiting(launch: launch, commits: testHost?.ledger.commitCount ?? 0)
     }
 
-    /// Makes all parts release the objects that belong to a simulated process, because this process has ended.
+    /// Removes the objects of a simulated process from all parts of the runtime, because this process has ended.
     package func processEnded(launch: Int64) {
         for part in partsLock.withLock({ Array(parts.values) }) { (part as? any ProcessBound)?.processEnded(launch: launch) }
     }

@@ -147,7 +147,7 @@ package struct AutostartEntry: Sendable {
     }
 
     /// Escapes a word of an Exec value. Inside quotes, a backslash precedes the characters backslash, quote, dollar and backtick.
-    /// A percent sign is doubled. After that, the escapes of strings are added.
+    /// A percent sign is doubled. The result is then escaped again, like every string in a desktop entry.
     private static func desktopEscaped(_ text: String) -> String {
         var escaped = ""
         for character in text {

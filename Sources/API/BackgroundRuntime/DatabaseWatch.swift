@@ -32,8 +32,8 @@ package final class DatabaseWatch: Sendable {
         }
         let source = DispatchSource.makeReadSource(fileDescriptor: bell.descriptor, queue: queue)
         self.source = source
-        // The handler is `@Sendable`, because otherwise it would be isolated to the caller's actor, and the program would stop on
-        // this queue.
+        // The handler is `@Sendable`, because otherwise it would be isolated to the caller's actor, and the program would crash
+        // on this queue.
         source.setEventHandler { @Sendable [weak self] in
             bell.drain()
             self?.ring()

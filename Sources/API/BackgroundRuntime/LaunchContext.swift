@@ -25,7 +25,7 @@ package final class LaunchContext: Sendable {
     /// On a test host, the number of the launch or command that this Swift task belongs to, or `nil` if this is not known.
     package static var currentNumber: Int64? { current?.id ?? HostedCommand.current?.number }
 
-    /// On a test host, the launch that this Swift task belongs to.
+    /// The launch of this process, read once from the environment variable.
     @TaskLocal package static var own: LaunchContext?
 
     /// The launch of this process, read once. Children of this process do not inherit the variable.
@@ -66,7 +66,7 @@ package final class LaunchContext: Sendable {
     let beginnings = WorkCounter()
     package let begun = ActiveTransfers()
 
-    /// On a test host, the values that replace a process of the system.
+    /// The values with which a test host simulates the process of a launch.
     private struct Role: Sendable {
         let runtime: AppRuntime
         let identity: ProcessIdentity

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Retries are necessary, because otherwise an app could receive an empty list of its work, and would begin the work again.
 package final class LedgerRetry: Sendable {
-    /// The current series of consecutive failures. All calls together have one series.
+    /// The current series of consecutive failures. The failures of all calls belong to the same series.
     private struct Failures {
         let since: SuspendingClock.Instant
         var last: SuspendingClock.Instant
@@ -33,8 +33,8 @@ package final class LedgerRetry: Sendable {
 
     /// Calls the body until the body succeeds, and returns the body's result. The method blocks the caller's thread.
     ///
-    /// - Parameter patience: The time limit, counted from the first failure of the series. A failure of an earlier call can be
-    ///   the first failure.
+    /// - Parameter patience: The time limit, counted from the first failure of the current series of failures. A failure of an
+    ///   earlier call can be the first failure.
     /// - Throws: The last error. The error is thrown immediately if a repetition cannot succeed.
     package func run<Value>(
         for patience: Duration, _ body: () throws(StoreError) -> Value
@@ -61,7 +61,7 @@ package final class LedgerRetry: Sendable {
     /// Records a failure. The time between two failures does not include the duration of the failed call. For example, while a
     /// signal has stopped the agent, opening the ledger fails only after 10 seconds.
     ///
-    /// - Returns: The time since the first failed call of the series began.
+    /// - Returns: The time since the call began that failed first in the current series of failures.
     private func recordFailure(ofUseFrom start: SuspendingClock.Instant) -> Duration {
         let now = now()
         return failures.withLock { failures in

@@ -90,7 +90,7 @@ final class HostedWaits: Sendable {
 }
 
 /// An object that contains state of a process. On a test host, all simulated processes run in one real process, so the object
-/// must release the state of a simulated process that ends.
+/// must remove the state of a simulated process that ends.
 package protocol ProcessBound: AnyObject, Sendable {
     func processEnded(launch: Int64)
 }

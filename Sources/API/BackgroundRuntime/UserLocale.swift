@@ -10,9 +10,9 @@ package enum UserLocale {
 
     private static let ofProcess = locale(in: ProcessInfo.processInfo.environment)
 
-    /// Returns the locale of an environment. The first variable of `LC_ALL`, `LC_TIME` and `LANG` that is not empty decides
-    /// (POSIX.1-2017, XBD 8.2). The value of this variable may contain a codeset and a modifier. `C` and `POSIX` select the
-    /// 24-hour clock and English words.
+    /// Returns the locale of an environment. The locale is the value of the first variable of `LC_ALL`, `LC_TIME` and `LANG` that
+    /// is not empty (POSIX.1-2017, XBD 8.2). The value of this variable may contain a codeset and a modifier. `C` and `POSIX`
+    /// select the 24-hour clock and English words.
     package static func locale(in environment: [String: String]) -> Locale {
         let name = name(of: "LC_TIME", in: environment)
         let isKnown = Locale(identifier: name).language.languageCode?.isISOLanguage == true

@@ -27,8 +27,8 @@ package struct WorkContext: Sendable {
             command: HostedCommand.current, environment: ThisProcess.givenEnvironment, isTestHosted: AppRuntime.isTestHosted)
     }
 
-    /// Returns a block that runs `body` as part of the captured process. The caller must run the block, because virtual time
-    /// stops until the block has run.
+    /// Returns a closure that runs `body` as part of the captured process. The caller must run this closure, because virtual time
+    /// stops until the closure has run.
     package func block(_ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
         guard let hosted else { return body }
         hosted.activity.enter()

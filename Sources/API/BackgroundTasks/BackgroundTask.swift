@@ -13,7 +13,8 @@ public struct BackgroundTask<Request: Sendable, Response: Sendable>: Sendable {
     /// A closure that returns the values that a launch contains. The action is called once for each value.
     let requests: @Sendable (TaskHandlers.Payload) -> [Request]
     /// A closure that receives a value and returns a second closure. The second closure records in the ledger that the action
-    /// received the value. `nil` instead of the second closure if the result of the launch is a sufficient record.
+    /// received the value. The second closure is `nil` if the result of the launch already shows that the action received the
+    /// value.
     var acknowledgement: @Sendable (Request) -> (@Sendable (LedgerTransaction) throws -> Void)? = { _ in nil }
 
     /// Calls the action of the scene with each value of the launch.

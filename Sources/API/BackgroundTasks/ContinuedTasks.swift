@@ -29,7 +29,7 @@ final class ContinuedTasks: Sendable {
         var keeper = AgentKeeper()
     }
 
-    /// The total with which this type writes a progress fraction to the ledger as two integers.
+    /// The ledger stores a progress as two integers, and this number is the total.
     private static let scale: Int64 = 1_000_000
 
     private let state = Mutex(State())

@@ -19,7 +19,8 @@ struct AgentProbe {
         } catch {
             return .failure(Trouble(words: error.description))
         }
-        // The result is one line of JSON. Each line is tried, because libraries may print other lines to standard output.
+        // The result is one line of JSON. The method tries to decode each line, because libraries may print other lines to
+        // standard output.
         for line in end.output.split(separator: "\n") {
             if let report = try? JSONDecoder().decode(Report.self, from: Data(line.utf8)) { return .success(report) }
         }

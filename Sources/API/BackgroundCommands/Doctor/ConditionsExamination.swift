@@ -14,7 +14,8 @@ struct ConditionsExamination: Examination {
         case .success(let report):
             return [network(report.conditions), power(report.conditions), sleep(report)]
                 + WakeExamination.findings(app, report.machine)
-        // This finding has no fix. The examination of notifications runs the same program and reports the same problem.
+        // This finding suggests no fix, because the examination of notifications runs the same program and reports the same
+        // problem.
         case .failure(let trouble): return [DoctorFinding("network", .failed, "\(agent) does not work: \(trouble.words)")]
         }
     }

@@ -73,8 +73,8 @@ struct ExaminedApp {
         }
     }
 
-    /// - Parameter verb: the name of the current command. The arguments that the user typed before this name must also precede
-    ///   the names of other commands in the fixes.
+    /// - Parameter verb: the name of the current command. Each command in a fix contains the arguments that the user typed before
+    ///   this name.
     static func current(verb: String) -> ExaminedApp {
         let runtime = AppRuntime.shared
         return ExaminedApp(

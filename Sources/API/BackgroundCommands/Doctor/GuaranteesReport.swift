@@ -4,7 +4,7 @@ import BackgroundTasks
 package struct GuaranteesReport: Encodable {
     /// A line of the report.
     package struct Row {
-        /// The capability in words for the user.
+        /// A description of the capability for the user.
         package let title: String
         /// A mark that shows the state of the capability.
         package let mark: String

@@ -20,7 +20,8 @@ struct MeasuredServers: Decodable {
     /// Returns the text about a server, or `nil` if no test was made with this server.
     func words(of report: NotificationServerReport) -> String? {
         let named = servers.filter { $0.server == report.name }
-        // Servers of two desktops have the name "Notification Daemon", so a server with an equal version is preferred.
+        // The notification servers of two desktops have the name "Notification Daemon", so a test result for the same version is
+        // preferred.
         guard let server = named.first(where: { $0.version == report.version }) ?? named.first else { return nil }
         let missing = server.features.filter { $0.value.hasPrefix("no: ") }.sorted { $0.key < $1.key }
         let count = server.features.count

@@ -10,7 +10,7 @@ struct Completions {
 
     var files: [InstalledFile] {
         [
-            // The first line is removed, because a shell reads the file and does not execute it.
+            // The script for bash is written without its `#!` line, because bash reads the file and does not execute it.
             InstalledFile("bash-completion/completions/\(command)", script(.bash).replacing(/^#!.*\n+/, with: "")),
             InstalledFile("zsh/site-functions/_\(command)", script(.zsh)),
             InstalledFile("fish/vendor_completions.d/\(command).fish", script(.fish)),
@@ -27,7 +27,8 @@ struct Completions {
             case .bash where line.hasPrefix("complete "): Self.ending(line, name, command)
             case .zsh where line.hasPrefix("#compdef "): "#compdef \(command)"
             case .fish:
-                // The name is replaced where it is a separate word, and where it begins a list of command names.
+                // The script contains the name as a separate word, and at the start of a list of command names. Both are
+                // replaced.
                 line.replacingOccurrences(of: "'\(name)'", with: "'\(command)'")
                     .replacingOccurrences(of: " \"\(name)\"", with: " \"\(command)\"")
                     .replacingOccurrences(of: " \"\(name) ", with: " \"\(command) ")

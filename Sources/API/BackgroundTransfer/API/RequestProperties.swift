@@ -8,7 +8,7 @@ enum RequestProperties {
     static let header = "URLProtocol-Properties"
 
     /// The maximum number of names under which properties are stored. A maximum is necessary, because this type is not notified
-    /// when a request is released.
+    /// when a request is deallocated.
     private static let limit = 10_000
 
     private struct State: @unchecked Sendable {  // Unchecked, because the app may share the values that it attaches to requests

@@ -200,7 +200,7 @@ extension TransferRecord {
     var response: HTTPURLResponse? {
         guard var head else { return nil }
         // The server may have sent the file in several partial responses, with status 206. If the app requested the complete
-        // file, the app receives status 200. It receives status 206 only if it requested a part of the file.
+        // file, the app receives status 200. The app receives status 206 only if it requested a part of the file.
         if head.status == 206, !headers.contains(where: { $0.name.lowercased() == "range" }) {
             head.status = 200
             head.headers.removeAll { ["content-range", "content-length"].contains($0.name.lowercased()) }

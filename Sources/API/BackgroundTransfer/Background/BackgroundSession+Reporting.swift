@@ -85,8 +85,8 @@ extension BackgroundSession {
     private func readChangesNow(_ session: URLSession, _ calls: OutstandingCalls) {
         session.onDelegateQueue { [self] in
             defer { calls.leave() }
-            // If the process is about to exit, the session reports no further events. The ledger still records the events that
-            // the session is reporting now as delivered.
+            // If the process is about to exit, the session reports no further events. Events that the session is reporting now
+            // are still recorded in the ledger as delivered.
             let mayReport = deliveries.enter()
             defer { if mayReport { deliveries.leave() } }
             let isOn = state.withLock { state in
@@ -99,8 +99,8 @@ extension BackgroundSession {
     }
 
     private func readEvents(_ session: URLSession) {
-        // The session reports all events that it has claimed before the process exits. If the ledger did not record a reported
-        // event as delivered, the next process would report the event again.
+        // Before the process exits, the session reports all events that it has claimed from the ledger. If the ledger did not
+        // record a reported event as delivered, the next process would report the event again.
         var isRead = false
         defer {
             let isWanted = state.withLock { state in
@@ -224,7 +224,7 @@ extension BackgroundSession {
         }
     }
 
-    /// The events of the session's identifier that this session object reports.
+    /// Decides which events with the session's identifier this session object reports.
     private enum EventSelection {
         case only(Set<Int64>)
         case all(but: Set<Int64>)
