@@ -19,7 +19,7 @@ public struct BackgroundCommands: AsyncParsableCommand {
     public init() {}
 
     /// If the first argument is `background`, runs a command for background work and ends the process. Otherwise the method
-    /// returns at once.
+    /// returns immediately.
     ///
     /// Call this method after the app's manifest was set and before all other work of the process. Example of a command line:
     /// `tide-example background why`.

@@ -60,7 +60,7 @@ package final class DatabaseWatch: Sendable {
         for action in actions { action() }
     }
 
-    /// Calls the action for every commit by any process, including this process, until the token is cancelled or released.
+    /// Calls the action for every commit by any process, including this process, until the token is cancelled or deallocated.
     package func add(_ action: @escaping @Sendable () -> Void) -> Token {
         let number = listeners.withLock { listeners in
             listeners.next += 1
@@ -70,7 +70,7 @@ package final class DatabaseWatch: Sendable {
         return Token { [weak self] in self?.listeners.withLock { _ = $0.actions.removeValue(forKey: number) } }
     }
 
-    /// A token that stops the calls when it is cancelled or released.
+    /// A token that stops the calls when it is cancelled or deallocated.
     package final class Token: Sendable {
         private let end: @Sendable () -> Void
 

@@ -66,8 +66,8 @@ public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  //
         super.init()
     }
 
-    /// Copies the file into the spool and returns the copy. If the caller does not call `keep()`, the copy is deleted when the
-    /// last reference to it is released.
+    /// Copies the file into the spool and returns the copy. If the caller does not call `keep()`, the copy is deleted when no
+    /// reference to it exists any more.
     func taken() throws(UNError) -> (attachment: NoticeAttachment, copy: Snapshot) {
         do throws(Snapshot.Failure) {
             let copy = try Snapshot.make(of: url, in: AppRuntime.shared.directories, prefix: AppDirectories.attachmentPrefix)
@@ -104,7 +104,7 @@ private enum AttachmentFile {
             Kind(type: type, endings: endings, maximumBytes: 52_428_800, begins: begins)
         }
 
-        /// All supported kinds of files, in the order in which a file is compared with them.
+        /// All supported kinds of files, in the order in which the first bytes of a file are compared with them.
         nonisolated(unsafe) static let all: [Kind] = [  // because it is never changed
             picture("public.png", ["png"]) { $0.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) },
             picture("public.jpeg", ["jpg", "jpeg"]) { $0.starts(with: [0xFF, 0xD8, 0xFF]) },

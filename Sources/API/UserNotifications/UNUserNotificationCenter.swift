@@ -130,7 +130,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     ) throws {
         try UnsavedWork.current.run {
             let files = try content.attachments.map { try $0.taken() }
-            // If the ledger does not need a copy, the copy is deleted when `files` is released.
+            // If the ledger does not need a copy, the copy is deleted when `files` is deallocated.
             let record = try content.record(files.map(\.attachment))
             do {
                 try AppRuntime.shared.commit(beforeStart: { isKept in if isKept { for file in files { file.copy.keep() } } }) {

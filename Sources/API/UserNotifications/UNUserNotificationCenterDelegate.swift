@@ -16,10 +16,10 @@ public protocol UNUserNotificationCenterDelegate: AnyObject {
     /// notification or the trigger of a notification is due. If the options do not contain banner or list, the notification is
     /// not shown. If the delegate does not respond within 5 s, the complete notification is shown.
     ///
-    /// Differs from Apple: a desktop does not report which app is in front. An app counts as in front if a user started the app
-    /// and the app has a delegate. The method is not called for a notification that a launched process adds. The method is also
-    /// not called if the trigger is due within two seconds after the app's start. If the delegate does not implement this method,
-    /// the complete notification is shown.
+    /// Differs from Apple: a desktop does not report which app is in front. An app is treated as the app in front if a user
+    /// started it and it has a delegate. The method is not called for a notification that a launched process adds. The method is
+    /// also not called if the trigger is due within two seconds after the app's start. If the delegate does not implement this
+    /// method, the complete notification is shown.
     func userNotificationCenter(
         _ center: UNUserNotificationCenter, willPresent notification: UNNotification,
         withCompletionHandler completionHandler: @escaping @Sendable (UNNotificationPresentationOptions) -> Void)

@@ -181,8 +181,8 @@ package final class Agent {
         return look
     }
 
-    /// Commits the changes of a pass. If the commit fails, the received events are kept. The number of kept events stays limited,
-    /// for example while a disk is full.
+    /// Commits the changes of a pass. If the commit fails, the received events are kept. While the disk is full, for example,
+    /// many commits can fail, so the number of kept events is limited.
     private func commit<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
         do throws(StoreError) {
             return try ledger.write(body)
@@ -289,8 +289,8 @@ package final class Agent {
         if giving == .given, let placed = FileVersion.named(whole.path, disk.calls), !placed.isStill(sight.ofContent) {
             giving = .changed
         }
-        // After a temporary error, the renaming is repeated later. The later check of the file then finds that it already has its
-        // final name.
+        // After a temporary error, the renaming is repeated later. The repetition then finds that the file already has its final
+        // name.
         if giving == .given, let trouble = FileName.sync(folder: whole.deletingLastPathComponent().path, disk.calls) {
             giving = .failed(trouble)
         }

@@ -143,8 +143,8 @@ struct AgentParts {
         let change = try time.check(&pass)
         if change.shift != 0 {
             launches.shift(by: change.shift)
-            // An attempt that failed because of a certificate's dates used the clock before this change. So the transfer is tried
-            // again.
+            // A certificate may have seemed invalid because the clock was wrong before this change, so the affected transfers are
+            // tried again.
             try pass.transaction.retryTransfers(waitingWith: TransferTrouble.recordedClockCodes, now: pass.now)
         }
         if change.shift != 0 { try wakes.resetAlarm(&pass) }

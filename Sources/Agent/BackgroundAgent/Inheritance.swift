@@ -89,8 +89,8 @@ extension AppDirectories {
         return wasAlone && isDone
     }
 
-    /// Removes copies that are older than a month. The age must first have been detected more than a week ago. Because of this
-    /// week, no copy is removed if the clock is ahead for a short time.
+    /// Removes copies that are older than a month. A copy is removed only if its age was first detected more than a week ago. For
+    /// this reason, no copy is removed if the clock is wrong only for a short time.
     ///
     /// The modification time of a copy is the time at which the copy was moved into this folder. The access time is the time at
     /// which the age was first detected.

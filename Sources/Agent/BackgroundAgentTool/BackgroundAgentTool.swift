@@ -110,7 +110,7 @@ package enum BackgroundAgentTool {
             presenter.connect(busAddress: session?.variables["DBUS_SESSION_BUS_ADDRESS"])
         }
         let code = try process.run(version: ProductVersion.complete, ports: ports)
-        // Posted work is completed before the loop ends, for example the withdrawal of a notification.
+        // Posted work is completed before the loop ends, for example a call that removes a notification from the screen.
         presenter.stop()
         conditions.stop()
         loop.stop()

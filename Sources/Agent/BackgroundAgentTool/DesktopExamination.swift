@@ -29,7 +29,7 @@ enum DesktopExamination {
     private static func conditions() -> ConditionsReport {
         let loop = GLibLoop(name: "desktop")
         let answered = DispatchSemaphore(value: 0)
-        // The first call of the handler follows when the conditions are complete.
+        // The handler is called for the first time when all conditions are known.
         let monitor = DesktopConditionsMonitor(loop: loop, handler: { _ in answered.signal() })
         _ = answered.wait(timeout: .now() + patience)
         var conditions = monitor.current

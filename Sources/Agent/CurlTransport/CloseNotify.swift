@@ -8,7 +8,7 @@ import Synchronization
 /// the network could shorten a file. libcurl before 8.14 ignores a missing close_notify. This libcurl also releases the
 /// connection before it reports success. For these reasons, an OpenSSL callback records the alert.
 enum CloseNotify {
-    /// Watches a connection until this object is released.
+    /// Watches a connection until this object is deallocated.
     final class Watch {
         private let connection: UInt
 

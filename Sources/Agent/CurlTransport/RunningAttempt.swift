@@ -54,9 +54,9 @@ final class RunningAttempt {
     private(set) var stop: WireFailure?
     private(set) var sent: Int64 = 0
     private(set) var received: Int64 = 0
-    /// The time of the last activity. `nil` while libcurl connects, because libcurl measures the time of the connection.
+    /// The time of the last activity. `nil` while libcurl connects, because libcurl itself limits the time for connecting.
     private var lastActivity: Double?
-    /// The time of the first header line after which no other data was transferred.
+    /// The time of the first header line since other data was last transferred.
     private var headersBegan: Double?
     /// `true` while the sink or the source makes the server wait. The server's silence does not count during this pause.
     private var isPaused = false

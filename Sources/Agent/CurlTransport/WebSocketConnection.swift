@@ -177,7 +177,8 @@ final class WebSocketInbox: Sendable {
         state.withLock { $0.untaken += message.byteCount + Self.overhead }
     }
 
-    /// `true` if no more messages can be read. The reading is paused, or the app has not read the earlier messages.
+    /// `true` if no more messages can be read. The reason is that the reading is paused, or that the app has not read the earlier
+    /// messages.
     var isFull: Bool { state.withLock { $0.isHeld || $0.untaken > Self.backlogLimit } }
 
     /// Stops this queue. After this call, the queue does not wake the thread.

@@ -59,7 +59,7 @@ final class WebSocketLoop {
         _ handler: @escaping @Sendable (WebSocketEvent) -> Void
     ) {
         (self.inbox, self.request, self.handler) = (inbox, request, handler)
-        // The maximum size of a message arrives together with the first commands.
+        // The real maximum size of a message arrives together with the first commands.
         machine = WebSocketMachine(handshake, maximumMessageSize: 0)
         easy = curl_easy_init()
         errorText[0] = 0

@@ -16,7 +16,7 @@ package struct BusObject {
     /// - Parameters:
     ///   - arguments: a tuple. The call takes ownership of the tuple.
     ///   - seconds: the maximum number of seconds for the reply.
-    ///   - read: called with the reply. The reply is released after `read` returns.
+    ///   - read: called with the reply. The reply is freed after `read` returns.
     package func call<Value>(
         _ method: String, _ arguments: OpaquePointer?, on connection: OpaquePointer, seconds: gint,
         _ read: (OpaquePointer) -> Value

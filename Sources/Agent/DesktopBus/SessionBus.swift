@@ -8,9 +8,9 @@ import Glibc
 /// environment. `SessionBus` holds a reference to the connection, so that libnotify cannot create another connection. If
 /// libnotify created another connection and the bus of that connection ended, GLib would end the process.
 ///
-/// GLib has only a weak reference to the shared connection. When all references to an old connection are released, the next
-/// `open` reads the environment again and creates a new connection. The references belong to notifications, libnotify's proxy,
-/// the watch and this type. So a process can change to another bus (tested with GLib 2.74 and libnotify 0.8.1).
+/// GLib has only a weak reference to the shared connection. When no reference to an old connection is left, the next `open` reads
+/// the environment again and creates a new connection. The references belong to notifications, libnotify's proxy, the watch and
+/// this type. So a process can change to another bus (tested with GLib 2.74 and libnotify 0.8.1).
 package final class SessionBus {
     package private(set) var connection: OpaquePointer?
     private var closedHandler: gulong = 0

@@ -5,8 +5,8 @@ import Synchronization
 /// A thread that owns and runs a private GMainContext.
 ///
 /// GLib delivers signals to the context that was the *thread default* when a connection or a proxy was created. So the context
-/// must be set before the first libnotify call. Otherwise button presses would be delivered to the global context. An agent does
-/// not run the global context, so the presses would be lost.
+/// must be set before the first libnotify call. Otherwise the signals of pressed buttons would be delivered to the global
+/// context. An agent does not run the global context, so these signals would be lost.
 ///
 /// An idle loop sleeps in a single `poll` without a timeout, so it never wakes. Use one loop per process, because GIO's network
 /// monitor is a singleton. The monitor stays on the thread that first requested it.
@@ -21,7 +21,7 @@ package final class GLibLoop: Sendable {
         context = g_main_context_new()
         loop = g_main_loop_new(context, 0)
         let held = HeldLoop(context: g_main_context_ref(context), loop: g_main_loop_ref(loop), ended: ended)
-        // The thread references the C objects and not `self`, because this object could otherwise never be released.
+        // The thread references the C objects and not `self`, because this object could otherwise never be deallocated.
         Thread {
             Thread.current.name = name
             held.run()

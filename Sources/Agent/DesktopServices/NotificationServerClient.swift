@@ -21,8 +21,8 @@ final class NotificationServerClient: @unchecked Sendable {  // This is safe bec
     /// The identifiers of notifications of an earlier process, by number. Most servers report to every process that a
     /// notification was pressed or closed.
     private var adoptedNotifications: [UInt32: String] = [:]
-    /// The activation tokens, by the number of the notification. A token arrives directly before the press to which the token
-    /// belongs.
+    /// The activation tokens, by the number of the notification. A token arrives directly before the signal that the user pressed
+    /// the notification or a button.
     private var tokens: [UInt32: String] = [:]
     private var doNotDisturb: DoNotDisturb?
     /// The notifications of an earlier process whose signals this process does not receive yet. Each value contains the number

@@ -37,11 +37,11 @@ package struct PresenterServer: Sendable, Equatable {
     /// modal dialog.
     var keepsOnScreen: Bool { hasActions }
 
-    /// `true` if the server draws the progress bar in addition to the title, the text and the buttons. `false` if the bar
-    /// replaces them, as measured with xfce4-notifyd 0.7.
+    /// `true` if a replacement appears only in the server's history when the replaced notification has already left the screen.
+    /// `false` if the bar replaces them, as measured with xfce4-notifyd 0.7.
     var drawsProgressBesideText: Bool { name != "Xfce Notify Daemon" }
 
-    /// `true` if the server reports presses and closings only to the process that showed the notification, as measured with dunst
+    /// `true` if the server reports pressed and closed notifications only to the process that showed them, as measured with dunst
     /// 1.9 and GNOME 43.
     var reportsToSenderOnly: Bool { ["dunst", "gnome-shell"].contains(name) }
 

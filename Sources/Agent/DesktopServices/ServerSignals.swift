@@ -40,7 +40,7 @@ extension ServerSignal {
 }
 
 /// A subscription to the signals that a notification server broadcasts. ``ServerMessages`` reads these signals. The subscription
-/// ends when this object is released. This class is used only on the loop's thread.
+/// ends when this object is deallocated. This class is used only on the loop's thread.
 final class ServerSignals {
     private let connection: OpaquePointer
     private let subscription: guint

@@ -10,8 +10,8 @@ final class ShownNotice {
     let identifier: String
     let notification: UnsafeMutablePointer<NotifyNotification>
     private(set) var serverID: UInt32
-    /// The keys of all buttons that the server received. Buttons of earlier content are included, because a press may arrive
-    /// late.
+    /// The keys of all buttons that the server received. Buttons of earlier content are included, because the signal of a pressed
+    /// button may arrive late.
     private(set) var keys: Set<String> = []
 
     /// - Parameter serverID: the number of the earlier notification that this notification replaces, or 0 if no earlier

@@ -150,7 +150,7 @@ final class SystemBus {
                 var error: UnsafeMutablePointer<GError>?
                 let reply = g_dbus_connection_call_finish(OpaquePointer(source), result, &error)
                 defer { g_clear_error(&error) }
-                // The error "cancelled" means that this object was released.
+                // The error "cancelled" means that this object was deallocated.
                 if let error, g_error_matches(error, g_io_error_quark(), gint(G_IO_ERROR_CANCELLED.rawValue)) != 0 {
                     return
                 }

@@ -49,8 +49,8 @@ package struct UserManagerBus: Sendable {
             guard waits else { return }
             let path = try connection.path(of: unit)
             let end = g_get_monotonic_time() + gint64(patience) * 1_000_000
-            // The end of a job is queried. A signal also reports the end, but a running loop would be necessary to receive the
-            // signal. Most jobs are complete before the first query.
+            // The method queries repeatedly whether the job has ended. A signal also reports the end, but a running loop would be
+            // necessary to receive the signal. Most jobs are complete before the first query.
             var pause: useconds_t = 1_000
             while try connection.hasJob(path) {
                 if g_get_monotonic_time() > end { throw Trouble(words: "the user manager did not complete the job for \(unit)") }

@@ -26,7 +26,7 @@ extension URLSession {
         /// Returns an iterator that continues after the last byte that was read.
         public func makeAsyncIterator() -> Iterator { Iterator(reader) }
 
-        /// A reader of the bytes. When the app releases its last reference to the reader, the task is cancelled.
+        /// A reader of the bytes. When no reference to the reader exists any more, the task is cancelled.
         final class Reader: Sendable {
             let task: URLSessionDataTask
             let feed: ByteFeed

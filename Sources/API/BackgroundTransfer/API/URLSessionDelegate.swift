@@ -14,7 +14,7 @@ import FoundationNetworking
 /// reports no error. If a base class conforms to the protocol, only methods that the base class declares are called. Declare the
 /// method in the base class, and `override` the method in the subclass.
 public protocol URLSessionDelegate: AnyObject, SendableMetatype {
-    /// Reports that the session has released its delegate and will send no more events. `error` is always `nil`.
+    /// Reports that the session has removed its reference to the delegate and will send no more events. `error` is always `nil`.
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
 
     /// Asks for a credential for a server, if the task's delegate does not implement a method for challenges. Only ordinary

@@ -52,7 +52,8 @@ extension BackgroundSession {
         }
     }
 
-    /// The number of seconds to wait for the agent to release a partial file. If no agent runs, the partial file is not in use.
+    /// The number of seconds to wait until the agent does not use a partial file any more. If no agent runs, the partial file is
+    /// not in use.
     private static let patience: Double = 5
 
     func cancelProducingResumeData(_ task: URLSessionTask) async -> Data? {

@@ -268,8 +268,8 @@ extension BackgroundSession {
     private func deliverEnd(
         _ event: SessionEventRecord, _ transfer: TransferRecord, _ session: URLSession, _ batch: DeliveredEnds
     ) {
-        // The task object counts only if it was created before the transfer ended. If the app requested the list of tasks later,
-        // the task object for this list was created as completed.
+        // The transfer belongs to this process only if its task object was created before the transfer ended. A task object that
+        // was created later, for the app's list of tasks, is already completed.
         let isOfThisProcess =
             launch == nil && state.withLock { $0.tasks[transfer.taskIdentifier]?.facts.withLock { !$0.isCompleted } ?? false }
         if !isOfThisProcess { state.withLock { $0.reporting.hasReported = true } }

@@ -346,8 +346,8 @@ extension BackgroundSession {
         let (waiting, record) = try AppRuntime.shared.commit { transaction -> (WaitingTransfer, TransferRecord) in
             var transfer = try submit(transaction)
             // The transfer may be paused, for example because the user paused all work. A new await ends the pause, because the
-            // app needs the response now. A call of `resume()` on a task does not end the pause. A handler may make this call
-            // while the agent is ending the handler's launch.
+            // app needs the response now. A call of `resume()` on a task does not end the pause, because a handler may make this
+            // call while the agent ends its launch.
             try transaction.handle(.awaited(now: now), &transfer, now: now)
             let waiter = try transaction.addWaiter(to: transfer.id!, process: process)
             return (WaitingTransfer(transfer: transfer.id!, waiter: waiter, grace: grace), transfer)

@@ -40,8 +40,8 @@ final class BackgroundSession: SessionEngine {
         /// Keeps an agent running while code in this process waits for tasks to end.
         var keeper: AgentKeeper?
 
-        /// Returns the known task of a transfer. If the transfer was retried, a task is not returned if its result was already
-        /// reported to the app.
+        /// Returns the known task of a transfer. If the transfer was retried, a task whose result the app has already received is
+        /// not returned.
         func task(of transfer: TransferRecord) -> URLSessionTask? {
             tasks[transfer.taskIdentifier].flatMap { task in
                 transfer.state.isTerminal || !task.facts.withLock { $0.isCompleted } ? task : nil
@@ -199,7 +199,7 @@ final class BackgroundSession: SessionEngine {
         }
         submitClaimedTasks(new)
         for task in new { task.endBeginning() }
-        // This wait is the last step. Otherwise two threads that resume the same tasks could wait for each other.
+        // This wait comes last, because otherwise two threads that resume the same tasks could wait for each other.
         for task in others { task.waitForBeginning() }
         considerEnding()
     }

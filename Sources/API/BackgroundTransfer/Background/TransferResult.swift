@@ -19,7 +19,7 @@ struct TransferResult {
             return
         }
         let place = transfer.wholeFile(in: AppRuntime.shared.directories.spool)
-        // If `access` fails, the file may still exist, unless the error is that no such file exists.
+        // If `access` fails, the file may still exist, unless the error number means that the file does not exist.
         if let place, access(place.path, F_OK) == 0 || !FileFault(errno).isAbsence {
             (file, error) = (place, nil)
         } else if transfer.kind == .upload {

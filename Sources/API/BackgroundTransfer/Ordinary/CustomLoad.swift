@@ -81,7 +81,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
         queue.async { [self] in
             loading?.stopLoading()
             // The reference to the protocol object is removed, because the protocol object also refers to this object. Otherwise
-            // the two objects would never be released.
+            // the two objects would keep each other in memory.
             loading = nil
         }
         run.ended(attempt, WireEnd(head: nil, failure: failure, bytesSent: 0, bytesReceived: received))

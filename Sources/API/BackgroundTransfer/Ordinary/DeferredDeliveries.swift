@@ -22,7 +22,7 @@ enum Delivery: Sendable {
 /// The delegate calls that have to wait, in order. Calls wait while the delegate has not decided about the response headers, or
 /// while the task is suspended. If many deliveries wait, small pieces of a body are joined to larger ones.
 struct DeferredDeliveries: Sendable {
-    /// The number of waiting deliveries from which on new bytes of a body are appended to the last waiting bytes.
+    /// If at least this number of deliveries wait, new bytes of a body are appended to the last waiting bytes.
     static let mostApart = 64
     /// If the last waiting delivery has this number of bytes or more, no more bytes are appended to it.
     private static let longestPiece = 1 << 20

@@ -260,9 +260,9 @@ extension OrdinaryRun {
             let proposal = cache.proposal(
                 response, head, data, headers: ended.sentHeaders, received: ended.runtime.now)
         else { return }
-        // A delegate can decide about the cached response. A task with a completion handler stores the proposed response. The
-        // response is stored before the app receives the result. The store operation runs on the delegate's queue, because the
-        // disk may be slow.
+        // A delegate can decide about the cached response. If only a completion handler receives the response, the proposed
+        // response is stored without a decision. The response is stored before the app receives the result. The store operation
+        // runs on the delegate's queue, because the disk may be slow.
         guard isStreaming, let hearer = task.receiver(as: (any URLSessionDataDelegate).self, or: engine.delegate) else {
             return post { cache.store(proposal, for: request) }
         }

@@ -63,7 +63,7 @@ extension OrdinaryRun {
         var copy: Data?
         /// The maximum number of bytes of the copy.
         var copyLimit = 0
-        /// The cached response about which the server is asked whether it is still valid.
+        /// The cached response for which the request asks the server whether the response is still valid.
         var asksAbout: CachedResponse?
         /// The headers that the current attempt sent to the server.
         var sentHeaders: [HeaderField] = []
@@ -87,7 +87,7 @@ extension OrdinaryRun {
         /// delivery.
         var backlog = 0
         var partContinuations: [CheckedContinuation<Data?, Never>] = []
-        /// The runtime that is used since the start of the task. If the task continues after the end of a test, the task keeps
+        /// The runtime that was current at the start of the task. If the task continues after the end of a test, the task keeps
         /// the clock of the test.
         let runtime = AppRuntime.shared
         /// The runtime whose clock determines the age of cookies and cached responses.

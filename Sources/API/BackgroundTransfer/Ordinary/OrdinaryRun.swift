@@ -13,7 +13,7 @@ final class OrdinaryRun: TaskRun {
     let original: URLSessionTask
     /// The current task of the run, because a data task may become a download.
     private let owner: Mutex<URLSessionTask>
-    /// The transport that is used since the start of the task. If the task continues after the end of a test, the task must not
+    /// The transport that was current at the start of the task. If the task continues after the end of a test, the task must not
     /// change to the network of another test.
     private let transport = InProcessTransport.shared
     private let number: Int64
@@ -64,8 +64,8 @@ final class OrdinaryRun: TaskRun {
         attempt()
     }
 
-    /// Adds this run to ``counter``, or removes the run. A run is in the counter from a resume of the task until a suspend, or
-    /// until the app has received the result.
+    /// Adds this run to ``counter``, or removes the run. The counter contains the run from `resume()` until `suspend()`, or until
+    /// the app has received the result.
     func setCounted(_ isCounted: Bool) {
         let ends = state.withLock { state in
             if isCounted, !state.isCounted { counter.enter() }
@@ -104,7 +104,8 @@ final class OrdinaryRun: TaskRun {
 
     /// Returns the request to send, or `nil` if a protocol class responds.
     ///
-    /// - Parameter adding: the configuration. The request receives each value of the configuration that it does not contain.
+    /// - Parameter adding: the configuration. A value of the configuration is added only if the request does not contain this
+    ///   value.
     func order(of request: URLRequest, adding configuration: URLSessionConfiguration) throws -> WireOrder? {
         if try engine.protocolClass(for: request, task) != nil { return nil }
         // The default method of an upload is PUT. The request after a redirect always has an explicit method.
@@ -330,8 +331,9 @@ final class OrdinaryRun: TaskRun {
             guard !state.isOver else { return nil }
             state.deferred.hold()
             state.status.state = .suspended
-            // A response that is stored in memory continues to arrive, and is delivered after a resume. A download is stopped.
-            // After a resume, the next attempt requests only the bytes that the partial file does not contain.
+            // If the response is stored in memory, its remaining bytes still arrive, and the delegate receives the bytes after
+            // `resume()`. A download is stopped. After `resume()`, the next attempt requests only the bytes that the partial file
+            // does not contain.
             return state.file == nil || state.cancelPreparation() ? nil : state.attempt
         }
         if let attempt { stop(attempt) }

@@ -53,7 +53,7 @@ final class OrdinarySession: SessionEngine {
         let chosen = isShared ? URLProtocol.registeredClasses(for: request.url) : configuration.protocolClasses ?? []
         for kind in chosen + AddressProtocols.all {
             guard let kind = kind as? URLProtocol.Type else { throw Self.noProtocol(kind) }
-            // A task that was created from resume data has no own request.
+            // A task that was created from resume data has no request of its own.
             if task.currentRequest == nil ? kind.canInit(with: request) : kind.canInit(with: task) { return kind }
         }
         return nil
@@ -111,9 +111,9 @@ final class OrdinarySession: SessionEngine {
         if let task = task as? URLSessionWebSocketTask { WebSocketRun(task, self) } else { OrdinaryRun(task, self) }
     }
 
-    /// Suspends the task. If the task is a download, the connection is closed. After a resume, the next attempt requests only the
-    /// bytes that the partial file does not contain. The response of any other task still arrives, and is delivered after a
-    /// resume.
+    /// Suspends the task. If the task is a download, the connection is closed. After `resume()`, the next attempt requests only
+    /// the bytes that the partial file does not contain. The response of any other task still arrives, and is delivered after
+    /// `resume()`.
     func suspend(_ task: URLSessionTask) { state.withLock { $0.runs[task.taskIdentifier] }?.suspend() }
 
     func cancel(_ task: URLSessionTask) {

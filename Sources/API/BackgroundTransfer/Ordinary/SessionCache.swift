@@ -56,7 +56,8 @@ struct SessionCache {
         case missing
     }
 
-    /// A response is stored only if it is at most this part of the cache. As on iOS, the part is 1/20.
+    /// A response is stored only if its size is at most the capacity of the cache divided by this number. On iOS, this number is
+    /// also 20.
     private static let largestPart = 20
 
     private let cache: URLCache?

@@ -9,7 +9,7 @@ final class StreamSource: BodySource {
     private static let ahead = 256 << 10
 
     /// The state that the source shares with the reading thread. The thread has no reference to the source, so that the source
-    /// can be released.
+    /// can be deallocated.
     private final class Pipe: @unchecked Sendable {  // Unchecked, because the condition guards all mutable state
         let condition = NSCondition()
         var bytes = Data()

@@ -190,8 +190,8 @@ final class WebSocketRun: TaskRun {
         finish(URLError(.cancelled))
     }
 
-    /// Closes the connection after all messages that the app sent before this call. If the connection is not open yet, the task
-    /// is cancelled.
+    /// Closes the connection after all messages were sent that the app passed to the task before this call. If the connection is
+    /// not open yet, the task is cancelled.
     func close(_ code: Int, _ reason: Data) {
         guard let connection = state.withLock({ $0.connection }) else { return cancel() }
         connection.close(code: code, reason: reason)

@@ -42,7 +42,7 @@ package final class DiskWorker: @unchecked Sendable {  // This is safe because t
     private static let patience = Duration.seconds(1)
 
     /// A task that waits for its turn. The reference is weak, because a small file is often complete before its turn. The file
-    /// and its descriptor are then released immediately.
+    /// object is then deallocated and its descriptor is closed immediately.
     private struct Waiting {
         weak var task: (any DiskWork)?
         let due: SuspendingClock.Instant

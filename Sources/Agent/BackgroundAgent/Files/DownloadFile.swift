@@ -159,7 +159,7 @@ final class DownloadFile: BodySink, DiskWork {
     func work() -> DiskWorker.Rest {
         let start = state.withLock { $0 }
         guard start.descriptor >= 0, start.trouble == nil, !start.isStopped else {
-            // The error may have occurred just before the owner of the file began to wait. The wait of the owner must end now.
+            // The owner of the file may have begun to wait after the error, so the owner is notified now.
             if start.trouble != nil { endSettling(start.bytes.beginning) }
             return .nothing
         }
@@ -388,7 +388,7 @@ final class DownloadFile: BodySink, DiskWork {
 }
 
 extension FileTrouble {
-    /// The error for a missing partial file. The next attempt also detects this and requests the complete file.
+    /// The error for a missing partial file. The next attempt also finds no partial file and requests the complete file.
     fileprivate static func lostPart(_ path: String) -> FileTrouble {
         FileTrouble(why: "\(path): the partial file of the download is missing", isPassing: true)
     }

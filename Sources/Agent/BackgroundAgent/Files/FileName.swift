@@ -110,8 +110,8 @@ package enum FileName {
         var number = errno
         switch FileFault(number) {
         case .exists: return nextFree(part, whole)
-        // The file system has no renaming that never replaces a file, so a second name (hard link) is added. A hard link never
-        // replaces a file.
+        // The file system has no operation that renames a file and never replaces a file, so a second name (hard link) is added.
+        // A hard link never replaces a file.
         case .unsupported: break
         case .missing, .noFolder, .notAFile, .impossible, .noRoom, .notAllowed, .unavailable:
             return .failed(FileTrouble(number, ofNewFile: whole.path))

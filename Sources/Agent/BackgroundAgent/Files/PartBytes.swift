@@ -41,7 +41,7 @@ struct PartBytes {
         return hashed..<min(end, earlier.end)
     }
 
-    /// Begins to count after the file was opened and cut to `offset`. The bytes that are already in the file are read once.
+    /// Resets the counters after the file was opened and cut to `offset`. The bytes that are already in the file are read once.
     mutating func begin(at offset: Int64, proving algorithms: [RequiredDigest.Algorithm]) {
         (written, synced, syncedAt, hasFailedSync) = (offset, offset, .now, false)
         (hashed, earlier, isRefuted) = (0, nil, false)

@@ -12,7 +12,7 @@ package final class AgentHost {
 
     package init(_ agent: Agent, now: @escaping () -> Date) { (self.agent, self.now) = (agent, now) }
 
-    /// `true` if all work is complete and the agent can be released.
+    /// `true` if all work is complete and the agent is not needed any more.
     package var hasFinished: Bool { agent.lifetime.hasEnded }
 
     /// Continues after the agent finished. The next call of ``turn()`` then runs immediately.

@@ -24,8 +24,8 @@ package final class AgentProcess {
     /// Returns `nil` if another agent of this app is already running. The other agent may use another runtime folder, because the
     /// lock is next to the ledger. If the service manager started this agent, the call waits instead of returning `nil`. The
     /// waiting agent continues if the other agent ends although work is unfinished.
-    /// - Throws: A permanent error immediately. A temporary error only if the process has to stop, or if the lock cannot be
-    ///   acquired or the ledger cannot be written for some minutes.
+    /// - Throws: A permanent error is thrown immediately. A temporary error is thrown only if the process has to stop, or if the
+    ///   lock or the ledger cannot be used for some minutes.
     package init?(appIdentifier: String) throws(StoreError) {
         let directories = AppDirectories(appIdentifier: appIdentifier)
         let lock = AgentLock(directories)

@@ -69,7 +69,7 @@ final class EventLoop {
 
     /// Checks that enough descriptors are free.
     ///
-    /// - Throws: An error if fewer descriptors are free because the number of open files is limited.
+    /// - Throws: An error if the limit for open files permits fewer descriptors.
     static func requireRoom(for count: Int) throws(StoreError) {
         var opened: [Int32] = []
         defer { for descriptor in opened { close(descriptor) } }

@@ -6,7 +6,7 @@ struct NotificationRate {
     /// The maximum number of consecutive change notifications that are handled without a pause. A single launch causes fewer
     /// change notifications.
     private static let limit = 10
-    /// The number of seconds without a change notification after which the count starts again.
+    /// The number of seconds without a change notification after which the counter starts at zero again.
     private static let silence = 0.1
     /// The maximum number of seconds between two checks while change notifications continue to arrive.
     static let longestPause = 1.0

@@ -61,7 +61,8 @@ final class ProcessLauncher: Launcher {
         // The agent's activation token is replaced, because each token is valid only once.
         for name in ["XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID"] { environment[name] = token }
         environment.merge(self.environment()) { $1 }
-        // The crash point of the agent does not apply to the app. A separate variable contains the crash point of the app.
+        // The variable with the agent's kill point must not apply to the app. A separate variable contains the kill point of the
+        // app.
         environment["BACKGROUND_CRASH_AT"] = environment.removeValue(forKey: "BACKGROUND_APP_CRASH_AT")
         var child = ChildProcess(path: app.executable, arguments: app.arguments, environment: environment)
         child.standardOutput = 2

@@ -21,12 +21,13 @@ package struct ProgramFile {
 
     init(appIdentifier: String) { self.appIdentifier = appIdentifier }
 
-    /// `true` if another program replaced the file. `false` if the file is missing, because no program could continue.
+    /// `true` if another program replaced the file. `false` if the file is missing, because no program could continue the agent's
+    /// work.
     var isReplaced: Bool { ThisProcess.isDeleted && access(ThisProcess.executablePath, X_OK) == 0 }
 
-    /// Returns `true` if the new program can continue. An update replaces files one after the other, so libraries may still be
-    /// missing. The new program may also be an older version that does not support this ledger. The check starts a process, so it
-    /// runs at most once per minute.
+    /// Returns `true` if the new program can continue the agent's work. An update replaces files one after the other, so
+    /// libraries may still be missing. The new program may also be an older version that does not support this ledger. The check
+    /// starts a process, so it runs at most once per minute.
     mutating func canContinueWork(now: ContinuousClock.Instant) -> Bool {
         guard now >= nextTry else { return false }
         nextTry = now + .seconds(60)

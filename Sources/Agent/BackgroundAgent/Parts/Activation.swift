@@ -21,8 +21,8 @@ struct Activation {
 
     /// The number of seconds until the next try. The first pause is short, because the service manager may just be restarting.
     private var pause: Double { min(10 * pow(4, Double(refusals - 1)), 600) }
-    /// The minimum number of seconds without work after which an exit is useful. For a shorter time, a new start costs more than
-    /// a running agent.
+    /// The minimum number of seconds without work after which an exit is useful. If the time is shorter, a new start of the agent
+    /// costs more than an agent that continues to run.
     private static let shortest: Double = 20
 
     init(isAvailable: Bool) { state = isAvailable ? .available : .none }

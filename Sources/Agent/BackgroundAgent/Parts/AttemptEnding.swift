@@ -128,7 +128,7 @@ struct AttemptEnding {
         _ entry: inout Attempts.Entry, _ pass: inout Pass
     ) throws -> Next {
         var (machine, end) = (before, end)
-        // The request was stopped because the file could not be read. The server only detects a lost connection.
+        // The request was stopped because the file could not be read. The server detects only that the connection was lost.
         let disk = end.failure == .stoppedByOwner && end.head == nil ? source?.trouble : nil
         if let disk, disk.isPassing { end.failure = .connectionLost }
         if let source { transfer.bytesDone = source.place(sent: end.bytesSent) }

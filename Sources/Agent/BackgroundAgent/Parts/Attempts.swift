@@ -11,10 +11,10 @@ struct Attempts {
     /// The host of the transfer that was started last.
     private var lastHost = ""
     private var pauses = HostPauses()
-    /// The unfinished transfers that were tried after this agent started and after the machine last woke.
+    /// The unfinished transfers that this agent has tried since the machine last woke.
     private var tried: Set<Int64> = []
 
-    /// Handles the end of a sleep. Transfers that were tried before the sleep do not count as tried.
+    /// Handles the end of a sleep. Transfers that were tried before the sleep are treated as not tried yet.
     mutating func handleWake() { tried = Set(entries.filter { $0.value.occupied != nil }.keys) }
 
     /// `true` if no attempt is running.
@@ -69,8 +69,8 @@ struct Attempts {
         return (left, hasLinked)
     }
 
-    /// The maximum size in bytes of a file that gets its name without an earlier commit. A small file can quickly be downloaded
-    /// again.
+    /// The maximum size in bytes of a file that gets its final name before a commit records this name. A small file can quickly
+    /// be downloaded again.
     private static let smallFile: Int64 = 1 << 20
 
     /// Starts an attempt after the commit, and returns the data for the transport. Returns `nil` if the attempt is not needed any
@@ -140,7 +140,7 @@ struct Attempts {
             entry.machine = nil
             guard case .download(let file, body: _) = ended.work else { return try recordStoppedAttempt(of: id, nil, &pass) }
             if ended.isLinked { pass.perform(.removeFile(file.progress.place.whole)) }
-            // Another process may wait until it knows the final number of stored bytes.
+            // Another process may be waiting for the final number of stored bytes.
             return try recordStoppedAttempt(of: id, file, &pass)
         }
         KillPoint.reach(.transferEnded, id)

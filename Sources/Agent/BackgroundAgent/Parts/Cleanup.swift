@@ -6,7 +6,7 @@ import TransferMachines
 /// Removes data that is not needed any more. Such data are transfers without a waiting process, delivered responses, unused
 /// partial files, old rows, and files without a row.
 struct Cleanup {
-    /// The number of transfers that can end before the number of old ended transfers is checked.
+    /// After this number of transfers have ended, the agent checks how many old ended transfers the ledger contains.
     private static let endsPerPruning = 100
     /// The number of seconds until the next search for files without a row, if another process prevented the search.
     private static let patience: Double = 3_600
@@ -17,7 +17,7 @@ struct Cleanup {
     private var orphansDue: Double?
 
     /// Schedules a search for files without a row after a process ended, because the process may have died while it queued a
-    /// file. No other event wakes an agent that runs for months.
+    /// file. An agent can run for months, and no other event schedules this search.
     mutating func scheduleOrphanRemoval(_ moment: ClockReading) { orphansDue = moment.awake }
 
     /// Schedules another search for files without a row, because another process was adding files.

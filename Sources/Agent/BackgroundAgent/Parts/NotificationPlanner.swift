@@ -5,7 +5,7 @@ import BackgroundScheduling
 import Foundation
 
 /// The part of the agent for notifications. This part shows due notifications if a server is running. This part also replaces and
-/// withdraws notifications, and stores button presses as responses.
+/// withdraws notifications, and stores pressed buttons as responses.
 struct NotificationPlanner {
     private var calls = ServerCalls()
     private var summaries = Summaries()
@@ -79,7 +79,7 @@ struct NotificationPlanner {
         try change(record, .pressed(serverID: serverID, now: pass.now), &pass)
     }
 
-    /// Returns the name of an action that the app uses, for the server's key of the action.
+    /// Converts the server's key of an action to the name that the app uses for this action.
     private func appName(of action: String, _ record: NotificationRecord, _ pass: Pass) throws -> String {
         switch action {
         case "default": Self.defaultAction
@@ -311,8 +311,8 @@ struct NotificationPlanner {
         }
     }
 
-    /// Keeps a silenced notification for a day. If the user enables its kind again within this day, the notification is shown.
-    /// After the day it is dropped, so that a disabled kind does not fill the ledger.
+    /// If the user has disabled the kind of a notification, keeps the notification for a day. If the user enables the kind again
+    /// within this day, the notification is shown. After the day it is dropped, so that a disabled kind does not fill the ledger.
     private func retainSilenced(_ record: NotificationRecord, _ pass: inout Pass) throws {
         var changed = record
         if let until = changed.recordSilenced(now: pass.now, zone: pass.zone) {

@@ -211,7 +211,7 @@ struct RunningAttempt {
         if transfer != before { try pass.transaction.record(transfer) }
     }
 
-    /// Records the progress of a download without a new number of transferred bytes.
+    /// Records the progress of a download when the number of transferred bytes has not changed.
     func recordProgress(_ pass: inout Pass) throws {
         guard case .download(let file, body: _) = work, var transfer = try pass.transaction.transfer(id.transfer) else { return }
         let before = transfer

@@ -6,15 +6,16 @@ import Foundation
 ///
 /// Times are in seconds of the clock that stops during sleep, so that a wait does not become longer if the clock is set.
 struct ServerCalls {
-    /// The number of seconds for which a withdrawal or the agent's exit waits for the server's reply to a notification.
+    /// The number of seconds for which the agent waits for the server's reply to a notification before it withdraws the
+    /// notification or exits.
     private static let patience: Double = 5
-    /// The number of seconds after which newer content does not wait any more for the end of a call to the server. Every call
-    /// ends in less time.
+    /// After this number of seconds, newer content is sent even if an earlier call to the server has not ended. Every call ends
+    /// in less time.
     private static let longestCall: Double = 60
-    /// The number of seconds after which newer content is shown although the server has not replied to the old content. Possibly
-    /// the server never replies.
+    /// The number of seconds after which newer content is shown although the server has not replied to the old content. The
+    /// server may never reply.
     private static let longestFreeze: Double = 900
-    /// The number of seconds after which a silent server is queried. The same number of seconds lies between two queries.
+    /// The number of seconds after which a silent server is queried. The query is repeated after the same number of seconds.
     private static let longestSilence: Double = 60
     /// The number of seconds that a server may need after a freeze to handle the notifications that it received before the
     /// freeze.
@@ -153,7 +154,7 @@ struct ServerCalls {
             case .unanswered(let why):
                 ("the notification server received the notification but does not respond: \(why)", .whenAnswered)
             }
-        // The call stays open even if the app changed the content, because the server received the earlier content.
+        // The call still counts as unanswered if the app changed the content, because the server received the earlier content.
         if next == .whenAnswered, isKnown { unanswered[identifier] = Unanswered(since: moment.awake) }
         if let revision {
             switch next {

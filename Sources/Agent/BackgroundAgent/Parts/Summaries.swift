@@ -9,7 +9,7 @@ struct Summaries {
 
     /// The maximum number of notifications whose texts a summary contains.
     private static let longestText = 5
-    /// The maximum number of notifications that are shown individually after a press on the summary.
+    /// The maximum number of notifications that are shown individually after the user pressed the summary.
     private static let maximumShownAlone = 5
     /// The key of the summary's button that shows the combined notifications.
     static let showAction = "show"
@@ -143,8 +143,8 @@ struct Summaries {
 
     // MARK: The user's actions
 
-    /// Handles a press on a summary. The newest notifications are shown individually. The other notifications go into a new
-    /// summary without a sound.
+    /// Handles the event that the user pressed a summary. The newest notifications are shown individually. The other
+    /// notifications go into a new summary without a sound.
     func handleSummaryPress(_ summary: String, _ pass: inout Pass) throws {
         let records = try pass.transaction.notifications(in: summary)
         for var record in records.prefix(Self.maximumShownAlone) {

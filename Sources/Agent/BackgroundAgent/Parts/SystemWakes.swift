@@ -6,7 +6,7 @@ import Foundation
 struct SystemWakes {
     private var machine = SystemWake()
 
-    /// `true` if due requests have to wait for the lock that delays sleep, or for a sleep.
+    /// `true` if due requests have to wait until the agent holds the lock that delays sleep, or until the machine has slept.
     var holdsWork: Bool { machine.holdsWork }
     var needsAgent: Bool { machine.needsAgent }
 

@@ -12,8 +12,8 @@ struct TimeWatch {
     private(set) var observingSince: Date
     /// `true` if rules with wall-clock times have to be planned again.
     private(set) var mustReplan = true
-    /// `true` if the clock was set back by more than a usual correction. Dates that were recorded before the clock was set back
-    /// then came from a wrong clock.
+    /// `true` if the clock was set back by more than a usual correction. In this case, the dates that were recorded earlier came
+    /// from a wrong clock.
     private var wasAhead = false
     /// The number of seconds by which the clock was set back after dates were last planned.
     private var setBack: Double = 0
@@ -79,7 +79,7 @@ struct TimeWatch {
     /// Time in which no agent ran or the machine slept is ignored if it is at most this number of seconds.
     private static let notAway: Double = 60
     /// The number of seconds between two records of a check. After a crash, a new agent treats the time after the last record as
-    /// time in which no agent ran. Up to this number of seconds of this time, the earlier agent was running.
+    /// time in which no agent ran. The earlier agent may have been running for up to this number of seconds of that time.
     private static let recordingInterval: Double = 300
 
     /// Handles a change of the clock, or the end of a sleep. The agent may have missed planned dates.
