@@ -57,8 +57,8 @@ package enum CommandRunner {
         }
     }
 
-    /// Prints a reminder of notifications that no desktop could show. The reminder is printed only to a terminal, and only until
-    /// the command `status` has listed these notifications.
+    /// Prints a reminder of notifications that no desktop could show. The reminder is printed to a terminal, until the command
+    /// `status` has listed these notifications.
     private static func remind(_ program: String, after command: any ParsableCommand) {
         guard Terminal.isTerminal(STDERR_FILENO), (command as? any CommandWithEffect)?.effect != .summarizes else { return }
         guard let line = (try? UnseenNotifications.current())?.reminder(program: program) else { return }

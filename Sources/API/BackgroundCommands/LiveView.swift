@@ -17,8 +17,8 @@ package enum LiveView {
         }
         let retry = ReadRetry()
         for await _ in rings {
-            // A change notification can arrive before the commit can be read, so this read waits for the commit. If the wait
-            // takes too long, the state before the commit is shown now, and the new state later.
+            // A change notification can arrive before the commit can be read, so this read waits for the commit. If the read
+            // takes too long, the state before the commit is shown now, and the new state is shown later.
             do {
                 try AppRuntime.shared.ledger().readAfterRing { _ in }
                 retry.succeeded()

@@ -160,8 +160,8 @@ package enum Output {
 
     // MARK: Dates
 
-    /// The time zone for dates. On a test host it is the zone of the test. Otherwise it is `TimeZone.current`, which Foundation
-    /// caches, because a list may contain many dates.
+    /// The time zone for dates. On a test host, this zone is the zone of the test. In other processes, this zone is
+    /// `TimeZone.current`, which Foundation caches, because a list may contain many dates.
     private static var zone: TimeZone { AppRuntime.isOnTestHost ? AppRuntime.shared.zone : .current }
 
     /// Formats a date in the user's locale and time zone, followed by the relative time, for example "12:00 (in 3 h)".

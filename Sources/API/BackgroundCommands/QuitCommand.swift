@@ -36,15 +36,15 @@ public struct QuitCommand: BackgroundCommand {
             try transaction.setFact(.significantTime, nil)
             try stopContinuedProcessing(transaction)
             try transaction.dropQuestions()
-            // The ledger records the responses of the user as delivered. Otherwise a button that the user pressed earlier could,
-            // for example, open a file chooser later.
+            // The ledger records the responses of the user as delivered. Without this record, a button that the user pressed
+            // earlier could, for example, open a file chooser later.
             for response in try transaction.undeliveredResponses() {
                 try transaction.responseWasDelivered(response.id!, now: AppRuntime.shared.now)
             }
             return (
                 try transaction.deleteAllRequests(), try pauseTransfers(transaction), try withdrawNotifications(transaction),
-                // If the agent was killed, its launches may still be running. In this case a new agent is started, which warns
-                // these launches and waits until they have ended.
+                // If the agent was killed, a new agent is started, because launches of the old agent may still be running. The
+                // new agent warns these launches and waits until they have ended.
                 try isRunning || transaction.liveLaunches().contains { $0.kind != .continuedProcessing }
                     ? transaction.addControl(.quit, now: AppRuntime.shared.now) : nil
             )
@@ -53,7 +53,7 @@ public struct QuitCommand: BackgroundCommand {
         report(requests, transfers)
         let noun = notices.count == 1 ? "notification" : "notifications"
         if notices.count > 0 { Output.line("Withdrew \(notices.count) \(noun).") }
-        // The withdrawn notifications that were never shown are listed, because they will not be shown any more.
+        // The withdrawn notifications that were never shown are listed, because the user cannot see them later.
         for words in notices.unseen { Output.line("  Never shown: \(words)") }
         guard let question else { return Output.line("No agent was running.") }
         if !isRunning { _ = try await runtime.waitForAgent { try $0.answer(to: question) } }

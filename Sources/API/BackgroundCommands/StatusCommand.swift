@@ -110,8 +110,8 @@ package struct AgentReport: Encodable {
 
     init(_ transaction: LedgerTransaction) throws {
         running = AppRuntime.shared.isAgentRunning
-        // An agent records its identity shortly after its start. Before that, the ledger contains the identity of the previous
-        // agent, whose process is not alive any more.
+        // An agent records its identity shortly after its start. Before a new agent records its identity, the ledger contains the
+        // identity of the previous agent, whose process has ended.
         let agent = try transaction.fact(.agent).flatMap { agent in
             agent.process.map(AppRuntime.shared.isAlive) ?? true ? agent : nil
         }

@@ -66,7 +66,7 @@ package struct TransferReport: Encodable {
             })
     }
 
-    /// Creates a row for an item that does not have a transfer yet, or does not have a transfer any more.
+    /// Creates a row for an item without a transfer, because the transfer does not exist yet or was removed.
     package init(id: String, session: String, state: String, file: String?, note: String?) {
         (self.id, self.session, self.state) = (id, session, state)
         (kind, method) = ("upload", "PUT")
@@ -79,7 +79,7 @@ package struct TransferReport: Encodable {
     /// `true` if the transfer has ended, with or without success.
     package var hasEnded: Bool { isDone || state == "failed" }
 
-    /// `true` if the transfer is completed or cancelled. In this case the user has nothing to do.
+    /// `true` if the transfer is completed or cancelled, so the user has nothing to do.
     var isDone: Bool { state == "completed" || state == "cancelled" }
 
     /// Returns identifier, kind, state, name and progress for a row of ``TransferList``.

@@ -120,7 +120,7 @@ extension BackgroundTransfers.Changes {
 }
 
 extension BackgroundTransfers.Action: ExpressibleByArgument {
-    /// The action as the first word of a sentence, for example "Cancelled".
+    /// The action in the past tense, as the first word of a printed sentence, for example "Cancelled".
     fileprivate var past: String {
         switch self {
         case .cancel: "Cancelled"

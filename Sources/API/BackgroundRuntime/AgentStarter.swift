@@ -59,7 +59,7 @@ package struct AgentStarter: Sendable {
     }
 
     /// Waits until the user manager has started the agent, and returns whether an agent runs. The start may fail, for example if
-    /// the user changed the unit, or if an earlier version wrote the unit.
+    /// the user changed the unit, or if an earlier version of the app wrote the unit.
     ///
     /// Cost: the time until the agent has started, usually about 0.1 s, and at most some seconds.
     private func comes(by units: UserUnits) -> Bool {

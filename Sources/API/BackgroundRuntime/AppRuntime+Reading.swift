@@ -63,8 +63,8 @@ extension AppRuntime {
         return read("the state of network and power") { try $0.fact(.conditions)?.conditions } ?? nil
     }
 
-    /// `true` if the ledger has unfinished work, or cannot be read now. In the second case an agent may be started although no
-    /// work exists. This does no harm, because an agent without work exits.
+    /// `true` if the ledger has unfinished work, or cannot be read now. If the ledger cannot be read, an agent may be started
+    /// although no work exists. The unnecessary start does no harm, because an agent without work exits.
     package var hasWorkLeft: Bool {
         guard hasLedger, !hasLedgerInMemory else { return false }
         do throws(StoreError) {

@@ -109,7 +109,7 @@ extension AppRuntime {
     }
 }
 
-// Waiting for a change of the ledger.
+// The methods that wait for a change of the ledger.
 extension AppRuntime {
     /// If the ledger cannot be read for this time, a wait ends with an error. The ledger cannot be read, for example, while a
     /// signal has stopped another process within a transaction.

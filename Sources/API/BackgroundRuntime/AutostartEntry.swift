@@ -95,8 +95,8 @@ package struct AutostartEntry: Sendable {
         }
         try units.install(command: command(agent), program: program(agent), displayName: displayName)
         unlink(desktopURL.path)
-        // An agent may be running that the user manager did not start. In this case the user manager starts a second agent, which
-        // waits. If the first agent is killed, the second agent continues the work.
+        // An agent may be running that the user manager did not start. The user manager then starts a second agent, which waits
+        // while the first agent runs. If the first agent is killed, the second agent continues the work.
         if FileLock.isHeld(directories.agentLock) { units.startService() }
         return .userUnit(path: units.url(.service).path)
     }

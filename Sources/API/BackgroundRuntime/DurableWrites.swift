@@ -6,9 +6,9 @@ import Synchronization
 
 /// Durable writes for methods that cannot throw, for example `cancel()`, `suspend()` and removals.
 ///
-/// A write can fail temporarily, for example if the disk is full or another process blocks the ledger. In this case the failure
-/// is printed on standard error, and the write is retried after growing pauses. To keep the order, all later writes wait until
-/// the failed write has succeeded. This also applies to writes of methods that can throw. A process that a user started does not
+/// A write can fail temporarily, for example if the disk is full or another process blocks the ledger. After a temporary failure,
+/// an error is printed on standard error, and the write is retried after growing pauses. To keep the order, all later writes wait
+/// until the failed write has succeeded. Later writes of methods that can throw also wait. A process that a user started does not
 /// exit before the writes succeed or the time limit is reached. If the writes of a launch fail, the launch gets no result and is
 /// retried. A write that can never succeed is reported and discarded.
 package final class DurableWrites: Sendable {

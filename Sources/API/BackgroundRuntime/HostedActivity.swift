@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Counts the callbacks and handlers of an app that are queued or running. On a test host, virtual time does not pass before all
-/// of them have returned.
+/// callbacks and handlers have returned.
 package final class HostedActivity: Sendable {
     private let state = Mutex((count: 0, whenNone: Optional<@Sendable () -> Void>.none))
 

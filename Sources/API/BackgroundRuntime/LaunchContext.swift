@@ -44,8 +44,9 @@ package final class LaunchContext: Sendable {
         var failure: String?
         /// The text about the result of the launch, which the history shows.
         var summary: String?
-        /// `true` if the handlers have returned and the launch waits only for the delegates. In this case delivered events are
-        /// acknowledged even after the time limit, because no handler is still working with these events.
+        /// `true` if the handlers have returned and the launch waits only for the delegates. While the launch waits only for the
+        /// delegates, delivered events are acknowledged even after the time limit, because no handler still works with these
+        /// events.
         var waitsForListeners = false
         /// The delegates that receive the events of this launch.
         var listeners: [Listener] = []
@@ -204,9 +205,9 @@ package final class LaunchContext: Sendable {
     }
 
     /// Acknowledges the events that were already delivered, and acknowledges each later event immediately after its delivery.
-    /// Call this method if the app began a background transfer in this launch. Otherwise the events could be delivered again, and
-    /// the app would begin the transfer again. An upload with a submission key does not need this call. Also call this method if
-    /// the time limit was reached before all events were delivered.
+    /// Call this method if the app began a background transfer in this launch. If the events were not acknowledged, they could be
+    /// delivered again, and the app would begin the transfer again. An upload with a submission key does not need this call. Also
+    /// call this method if the time limit was reached before all events were delivered.
     ///
     /// - Parameter recorded: the number of deliveries that ``recordDeliveries(in:)`` recorded.
     package func acknowledgeAtOnce(recorded: Int = 0) {
@@ -266,9 +267,9 @@ package final class LaunchContext: Sendable {
     /// Stops the deliveries at the time limit of the launch. Each delegate finishes its current call.
     ///
     /// If a delegate has not received all events, the received events are acknowledged now, and the next launch delivers the
-    /// rest. Otherwise a launch with too many events for the time limit would be repeated with the same events again and again.
-    /// If the delegates have received all events but a handler is still working, nothing is acknowledged, and the next launch
-    /// delivers the events again.
+    /// rest. Without these acknowledgements, a launch with too many events for the time limit would receive the same events again
+    /// and again. If the delegates have received all events but a handler is still working, nothing is acknowledged, and the next
+    /// launch delivers the events again.
     func endDeliveries() {
         let listeners = listenersOfLaunch
         guard state.withLock({ $0.waitsForListeners }) || listeners.contains(where: { !$0.hasReceivedAll() }) else { return }
@@ -282,8 +283,8 @@ package final class LaunchContext: Sendable {
     /// Sets the text that the history shows about the result of the launch. Each call replaces the text.
     package func describe(_ summary: String) { state.withLock { $0.summary = summary } }
 
-    /// Returns the responses to a notification that were not delivered. If the ledger cannot be read, the launch fails. Otherwise
-    /// the responses would be acknowledged although the app did not receive them.
+    /// Returns the responses to a notification that were not delivered. If the ledger cannot be read, the launch fails. If the
+    /// launch did not fail, the responses would be acknowledged although the app did not receive them.
     package static func undeliveredResponses(to notification: String) -> [NotificationResponseRecord] {
         do {
             return try AppRuntime.shared.ledger().read { try $0.undeliveredResponses() }.filter {
@@ -309,8 +310,8 @@ package final class LaunchContext: Sendable {
         let acknowledgements = acknowledgements.close(counting: counts)
         KillPoint.reach(.beforeResult)
         do {
-            // The handler's writes that failed before are committed first. If they fail again, this launch gets no result and is
-            // retried.
+            // The handler's writes that failed before are committed first. If these writes fail again, this launch gets no result
+            // and is retried.
             if let error = DurableWrites.shared.flush() { throw error }
             AppRuntime.shared.writeDefaults()
             try AppRuntime.shared.ledger().write { transaction in

@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 
 /// Counts calls of the app whose completion handlers were not called yet, and events that the process is delivering to the app. A
-/// process that a user started does not exit before all of them are complete.
+/// process that a user started does not exit before all these calls and events are complete.
 package final class OutstandingCalls: Sendable {
     package static var shared: OutstandingCalls { AppRuntime.shared.part { OutstandingCalls() } }
 

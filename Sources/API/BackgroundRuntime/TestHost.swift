@@ -18,8 +18,8 @@ package struct TestHost: Sendable {
     package var agentIsNeeded: @Sendable () -> Void
     package var hasAgent: @Sendable () -> Bool
     package var isAlive: @Sendable (ProcessIdentity) -> Bool
-    /// A closure that is called when code begins to wait for a change of the ledger. It is also called after each read during the
-    /// wait, and when the wait ends.
+    /// A closure that is called when code begins to wait for a change of the ledger. The closure is also called after each read
+    /// during the wait, and when the wait ends.
     package var waitsChanged: @Sendable () -> Void
     /// A function that calls an action after the given number of seconds of virtual time. The function returns a closure that
     /// cancels the alarm.

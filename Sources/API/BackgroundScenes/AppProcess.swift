@@ -20,8 +20,8 @@ final class AppProcess {
         let app = makeApp()
         let delegate = MountedDelegate.current
         delegate?.finishLaunching()
-        // The scenes register their handlers before the launch begins. Otherwise a request that a handler or the app's `init`
-        // submits would have no registered handler.
+        // The scenes register their handlers before the launch begins. Without this order, a request that a handler or the app's
+        // `init` submits would have no registered handler.
         let parts = app.body.collectParts()
         parts.actions.forEach { $0() }
         return AppProcess(delegate, parts.workers) { app.body.collectParts().observers }

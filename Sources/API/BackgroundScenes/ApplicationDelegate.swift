@@ -22,9 +22,9 @@ public protocol ApplicationDelegate: AnyObject {
     /// Schedules the next work. A process that a user started calls this method once, after the actions of the app's ``Worker``
     /// scenes have returned. A process that the agent launched never calls this method. After the call, the process continues
     /// until all work that the app began is stored, also work of unstructured tasks. If the app has no ``Worker`` scene, the
-    /// process continues until the app has begun no work for half a second. The process also waits for HTTP requests that it
-    /// sends, so that the handlers of these requests are called. This wait takes at most `BackgroundSettings.continuation`. The
-    /// default implementation does nothing.
+    /// process continues until half a second has passed in which the app began no work. The process also waits for HTTP requests
+    /// that it sends, so that the handlers of these requests are called. This wait takes at most
+    /// `BackgroundSettings.continuation`. The default implementation does nothing.
     func applicationDidEnterBackground()
 }
 

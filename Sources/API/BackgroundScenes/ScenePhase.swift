@@ -127,8 +127,8 @@ final class SceneObservation {
         guard EnvironmentValues.current.scenePhase != phase else { return }
         EnvironmentValues.current.scenePhase = phase
         let now = evaluate()
-        // If the number of observers has changed, it is not known which old observer belongs to which new observer. In this case
-        // no action is called.
+        // If the number of observers has changed, no action is called, because it is not known which old observer belongs to
+        // which new observer.
         if now.count == observers.count {
             for (old, new) in zip(observers, now) { new.act(ifDifferentFrom: old) }
         }

@@ -73,8 +73,8 @@ public enum BackgroundLaunch {
     /// Waits until all work that this process began is stored, all responses have arrived, and continued processing has ended.
     ///
     /// - Parameters:
-    ///   - hasMore: `true` if Swift tasks of the app may still begin work. In this case the method waits a short time after the
-    ///     app began its last work.
+    ///   - hasMore: `true` if Swift tasks of the app may still begin work. If the value is `true`, the method waits a short time
+    ///     after the app began its last work.
     ///   - continuation: the number of seconds for which the method waits for running HTTP requests of the app, because their
     ///     handlers may begin more work.
     package static func settled(hasMore: Bool = false, continuation: Double = 0) async {

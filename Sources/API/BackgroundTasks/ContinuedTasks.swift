@@ -140,8 +140,8 @@ final class ContinuedTasks: Sendable {
             },
             complete: { completed.yield($0) })
         state.withLock { state in
-            // The lock is held until `running` contains the task. The handler may end immediately, and then `finish` needs this
-            // entry.
+            // The lock is held until `running` contains the task. The handler may end immediately, and then `finish` needs the
+            // entry of this task.
             let work = Task {
                 let success = await TaskHandlers.shared.runContinued(launch, task, completions)
                 self.finish(id, success)

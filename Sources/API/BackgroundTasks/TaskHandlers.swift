@@ -4,7 +4,7 @@ import BackgroundScheduling
 import Foundation
 import Synchronization
 
-/// The handlers that the app registered, and the actions of its scenes. Both run in launches.
+/// The handlers that the app registered, and the actions of its scenes. The handlers and actions run in launches.
 final class TaskHandlers: Sendable {
     static var shared: TaskHandlers { AppRuntime.shared.part { TaskHandlers() } }
 

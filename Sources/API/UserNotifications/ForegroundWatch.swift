@@ -19,7 +19,7 @@ final class ForegroundWatch: Sendable {
     /// The maximum number of seconds between two reads. Without a maximum, a notification could be missed if the user sets the
     /// clock.
     private static let longestSleep = 60.0
-    /// The number of seconds before the first read. Most commands are shorter, so they need no read.
+    /// The number of seconds before the first read. Most commands end earlier, so they need no read.
     private static let firstSleep = 1.0
 
     private let hasBegun = Mutex(false)

@@ -20,7 +20,7 @@ enum StoredUserInfo {
         return mark + data.base64EncodedString()
     }
 
-    /// Returns the dictionary for a text. The dictionary is empty if the text cannot be decoded.
+    /// Returns the `userInfo` dictionary for a text from the ledger. The dictionary is empty if the text cannot be decoded.
     static func values(of text: String) -> [AnyHashable: Any] {
         guard text.hasPrefix(mark) else {
             return (try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]) ?? [:]

@@ -340,8 +340,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     // MARK: Responses
 
-    /// Passes the user's responses to the delegate. Returns `nil` if no delegate is set. In this case a scene of the app may
-    /// handle the responses.
+    /// Passes the user's responses to the delegate. Returns `nil` if no delegate is set, because a scene of the app may handle
+    /// the responses.
     private func deliverResponses(notification identifier: String) async -> Bool? {
         let isTest = identifier == NotificationRecord.testIdentifier
         guard isTest || delegate != nil else { return nil }
@@ -351,8 +351,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
             }
             defer { LaunchContext.current?.acknowledgeAtEnd(acknowledge) }
             guard !isTest, let delegate else { continue }
-            // The ledger may not contain the notification any more. In this case the response contains the notification without
-            // its trigger.
+            // If the ledger does not contain the notification any more, the response contains the notification without its
+            // trigger.
             let row = AppRuntime.shared.read("a notification", { try $0.notification(record.notification) }) ?? nil
             let trigger = row?.schedule.map { UNNotificationTrigger.make(from: $0.trigger) }
             let request = UNNotificationRequest(

@@ -117,8 +117,8 @@ package final class Agent {
     /// - Throws: ``StoreError`` if the commit failed. The next call then handles these events again.
     package func turn() throws(StoreError) -> Date? {
         var wake: Date?
-        // `true` if the previous pass changed rows. Another pass is then needed for two reasons. The agent's own commits do not
-        // wake the agent. In addition, an earlier part may have to handle rows that a later part changed.
+        // `true` if the previous pass changed rows. Another pass is then needed, because the agent's own commits do not wake the
+        // agent. An earlier part may also have to handle rows that a later part changed.
         var isFollowUp = false
         for _ in 0..<100 {
             let look = try runPass()

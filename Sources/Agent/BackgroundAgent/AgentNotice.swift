@@ -10,7 +10,8 @@ struct AgentNotice: Equatable {
     let title: String
     let body: String
 
-    /// The prefix of the identifiers. If the user presses such a notification, no app is launched.
+    /// The prefix of the identifiers of the agent's own notifications. If the user presses such a notification, no app is
+    /// launched.
     static let prefix = NotificationRecord.agentPrefix
     /// The number of seconds after which a notification can be shown again, if its cause continues or returns.
     static let silence: Double = 86_400

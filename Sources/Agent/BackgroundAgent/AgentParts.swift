@@ -50,8 +50,8 @@ struct AgentParts {
         try handleEndedLaunches(&pass)
         try launches.supervise(&pass, conditions)
         try watchedProcesses.plan(&pass)
-        // The time is checked before the requests. If the clock was set, a request that was due by the old clock may not be due
-        // any more.
+        // Rules with wall-clock times are planned before the requests are handled. If the clock was set, a request that was due
+        // by the old clock may not be due any more.
         try time.plan(&pass)
         // Sleep is delayed before requests are handled, so that the machine stays awake for the work for which it was woken.
         try wakes.tick(&pass)

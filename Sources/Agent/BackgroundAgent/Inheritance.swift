@@ -61,7 +61,8 @@ struct Inheritance {
         }
     }
 
-    /// Records that the withdrawn progress notifications are not on the screen any more. Call this method after the effects.
+    /// Records that the withdrawn progress notifications are not on the screen any more. Call this method after the effects were
+    /// performed.
     func finish(_ ledger: Ledger) throws(StoreError) {
         if hasShownProgress { try ledger.write { try $0.forgetEndedProgressNotices() } }
     }

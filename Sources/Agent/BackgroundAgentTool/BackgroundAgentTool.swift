@@ -26,7 +26,8 @@ package enum BackgroundAgentTool {
     /// 75 or 76: a new start was necessary and failed. 78: the ledger is of a newer version, or a folder cannot be used.
     package static func main(_ arguments: [String]) -> Int32 {
         AgentProcess.blockSignals()
-        // SIGXFSZ is ignored. If the terminal limits the size of files, only the transfer must fail, and the agent must not end.
+        // SIGXFSZ is ignored, because the signal would end the agent if a file exceeds the size limit of the terminal. If the
+        // signal is ignored, only the transfer of this file fails.
         signal(SIGXFSZ, SIG_IGN)
         ResourceLimits.raise()
         umask((umask(0o022) | 0o022) & ~0o700)  // Only the user can write to files that the agent creates.

@@ -3,8 +3,8 @@ import ProcessSupport
 import DesktopServices
 import Dispatch
 
-/// Shows an error that cannot be stored in the agent's database (ledger). Otherwise a damaged ledger would end all work without a
-/// message to the user.
+/// Shows an error that cannot be stored in the agent's database (ledger). Without this report, a damaged ledger would end all
+/// work without a message to the user.
 enum FatalErrorReport {
     /// The maximum number of seconds that a notification server may take to respond.
     private static let patience = 5.0

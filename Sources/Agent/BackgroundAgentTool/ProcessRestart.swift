@@ -9,7 +9,8 @@ enum ProcessRestart {
     /// "exe".
     ///
     /// This method returns only if no program can be started, or if the process was asked to stop. The stop signals are blocked,
-    /// so they are checked here. Otherwise a process that restarts repeatedly would never react to a stop signal.
+    /// so this method checks whether a stop signal has arrived. Without this check, a process that restarts repeatedly would
+    /// never react to a stop signal.
     static func begin(after seconds: Int) {
         guard !AgentProcess.isAskedToStop(within: seconds) else { return }
         ServiceManager.passOn()

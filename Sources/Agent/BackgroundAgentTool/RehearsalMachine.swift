@@ -19,8 +19,8 @@ final class RehearsalMachine: ConditionsSource, Presenter {
 
     private let state: Mutex<State>
 
-    /// The error if this home belongs to a rehearsal and the rehearsal's control socket does not respond. In this case the agent
-    /// must not use the real machine.
+    /// The error if this home belongs to a rehearsal and the rehearsal's control socket does not respond. If this error occurs,
+    /// the agent must not use the real machine instead.
     struct ControlUnavailable: Error, CustomStringConvertible {
         let path: String
         var description: String { "this home folder belongs to a rehearsal, but the rehearsal does not respond at \(path)" }

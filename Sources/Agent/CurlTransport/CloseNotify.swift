@@ -22,10 +22,11 @@ enum CloseNotify {
         var wasReceived: Bool { CloseNotify.received.withLock { $0[connection] == true } }
     }
 
-    /// The watched connections by their addresses. In HTTP/1, a connection transfers one response at a time.
+    /// The watched connections, by the memory address of the connection. In HTTP/1, a connection transfers one response at a
+    /// time.
     private static let received = Mutex<[UInt: Bool]>([:])
 
-    /// Sets the callback.
+    /// Sets OpenSSL's callback for TLS alerts.
     ///
     /// - Parameter context: OpenSSL's context before it has a connection.
     static func listen(to context: UnsafeMutableRawPointer?) {
@@ -37,7 +38,7 @@ enum CloseNotify {
         }
     }
 
-    /// Starts a watch.
+    /// Starts to watch for the alert close_notify on a connection.
     ///
     /// - Parameter easy: a handle whose transfer runs and whose body has not begun.
     /// - Returns: `nil` if close_notify is not needed to find the end of the body. Without TLS, servers send no close_notify.

@@ -50,7 +50,7 @@ extension RunningAttempt {
         }
     }
 
-    /// The status of the response in which a proxy refused to connect to the server. `nil` if no proxy refused.
+    /// The status of the response in which a proxy refused to connect to the server. `nil` if no proxy refused a connection.
     private var proxyRefusal: Int? {
         var status = 0
         _ = clibcurl_get_long(easy, CURLINFO_HTTP_CONNECTCODE, &status)

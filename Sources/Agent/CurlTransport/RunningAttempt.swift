@@ -219,7 +219,7 @@ final class RunningAttempt {
         if request.leastRate == 0 || now - began < 10 * request.idleTimeout { lastActivity = now }
     }
 
-    /// Records received data. If too little data arrived for the elapsed time, the data counts as silence.
+    /// Records that data was received. If too little data arrived for the elapsed time, the data counts as silence.
     private func recordArrival(_ count: Int64) {
         let now = monotonicSeconds()
         trickle += count

@@ -6,8 +6,8 @@ import Synchronization
 /// Wakes a thread that sleeps in `curl_multi_poll`.
 ///
 /// libcurl's wake-up function uses a pair of sockets that is created together with the multi handle. If no descriptor is free at
-/// that time, the thread never wakes. The descriptor of this type is created as soon as a descriptor is free. Before that, the
-/// thread checks for work once per second.
+/// that time, the thread never wakes. The descriptor of this type is created as soon as a descriptor is free. Until the
+/// descriptor exists, the thread checks for work once per second.
 final class Waker: Sendable {
     /// The number of milliseconds between two checks if the descriptor could not be created.
     private static let pause: Int32 = 1_000

@@ -83,8 +83,8 @@ package final class SessionBus {
                 let trouble = BusTrouble(consuming: error)
                 throw isSilent ? .failed("the session bus did not respond within \(Self.patience) s") : trouble
             }
-            // By default GLib raises SIGTERM if a session bus ends. This is switched off, because an agent also does other work
-            // than notifications.
+            // By default GLib raises SIGTERM if a session bus ends. This call prevents the signal, because an agent also does
+            // other work than notifications.
             g_dbus_connection_set_exit_on_close(opened, 0)
             if g_dbus_connection_is_closed(opened) == 0 { return opened }
             g_object_unref(UnsafeMutableRawPointer(opened))

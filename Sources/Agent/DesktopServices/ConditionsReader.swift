@@ -96,7 +96,7 @@ final class ConditionsReader: @unchecked Sendable {  // This is safe because onl
             })
     }
 
-    /// Connects to the system bus after the bus responds. Before that, the state that the kernel reports is used.
+    /// Connects to the system bus after the bus responds. Until the bus responds, the state that the kernel reports is used.
     private func connectWhenBusResponds() {
         isBusSilent = true
         SystemBusConnection.whenItAnswers { [loop, weak self] in

@@ -22,7 +22,7 @@ package final class DesktopConditionsMonitor: ConditionsSource {
     private let latest: LatestConditions
     private let reader: ConditionsReader
 
-    /// Starts watching.
+    /// Starts to watch the conditions of this machine.
     ///
     /// - Parameters:
     ///   - powerSupplies: the kernel's folder of power supplies.
@@ -62,7 +62,7 @@ package final class DesktopConditionsMonitor: ConditionsSource {
     /// The last observed conditions. Any thread can read this property.
     package var current: DesktopConditions { latest.value }
 
-    /// Reads the conditions again. This is necessary if no service reports changes of the charger, for example on a machine
+    /// Reads the conditions again. A new read is necessary if no service reports changes of the charger, for example on a machine
     /// without UPower. The handler is called only if a condition has changed.
     package func refresh() {
         loop.perform { [reader] in reader.publishChanges() }
@@ -87,7 +87,7 @@ package final class DesktopConditionsMonitor: ConditionsSource {
     /// change yet.
     package static var isPowerSaved: Bool { SystemBus.powerProfile() == "power-saver" }
 
-    /// Ends the watch.
+    /// Stops watching the conditions of this machine.
     package func stop() {
         loop.perform { [reader] in reader.stop() }
     }

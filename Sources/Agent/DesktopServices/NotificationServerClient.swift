@@ -28,7 +28,7 @@ final class NotificationServerClient: @unchecked Sendable {  // This is safe bec
     /// The notifications of an earlier process whose signals this process does not receive yet. Each value contains the number
     /// and the server that assigned this number.
     private var notificationsToAdopt: [String: (serverID: UInt32, giver: String?)] = [:]
-    /// The message filter on the connection. The value is 0 if the current server does not need a filter.
+    /// The number of the message filter on the connection, or 0 if the current server does not need a filter.
     private var labelFilter: guint = 0
 
     /// - Parameters:
@@ -225,9 +225,9 @@ final class NotificationServerClient: @unchecked Sendable {  // This is safe bec
     }
 
     func release() {
-        // The order of these steps matters. A finalized notification uses libnotify's proxy. If libnotify were released first,
-        // finalizing a notification would create a new proxy and a new connection. In addition, `notify_uninit` closes each
-        // notification that still has an object. Notifications must stay on the screen for the next agent.
+        // The order of these steps matters. While a notification object is finalized, it uses libnotify's proxy. If libnotify
+        // were released first, finalizing a notification would create a new proxy and a new connection. `notify_uninit` also
+        // closes each notification that still has an object. Notifications must stay on the screen for the next agent.
         forgetShown()
         server = nil
         notify_uninit()

@@ -37,17 +37,17 @@ package struct PresenterServer: Sendable, Equatable {
     /// modal dialog.
     var keepsOnScreen: Bool { hasActions }
 
-    /// `true` if a replacement appears only in the server's history when the replaced notification has already left the screen.
-    /// `false` if the bar replaces them, as measured with xfce4-notifyd 0.7.
+    /// `true` if the server draws the progress bar in addition to the title, the text and the buttons. `false` if the bar
+    /// replaces them, as measured with xfce4-notifyd 0.7.
     var drawsProgressBesideText: Bool { name != "Xfce Notify Daemon" }
 
     /// `true` if the server reports pressed and closed notifications only to the process that showed them, as measured with dunst
     /// 1.9 and GNOME 43.
     var reportsToSenderOnly: Bool { ["dunst", "gnome-shell"].contains(name) }
 
-    /// `true` if a notification that replaces another notification appears only in the server's history after the other
-    /// notification left the screen. In plasma-workspace 6, the state "expired" is kept after a replacement. plasma-workspace 6
-    /// also sends no `NotificationClosed` if the notification had actions.
+    /// `true` if a replacement appears only in the server's history when the replaced notification has already left the screen.
+    /// In plasma-workspace 6, the state "expired" is kept after a replacement. plasma-workspace 6 also sends no
+    /// `NotificationClosed` if the notification had actions.
     var hidesReplacements: Bool { name == "Plasma" }
 
     /// The server's name of the hint for pixels. The Desktop Notifications specification 1.2, "Hints", defines the names.

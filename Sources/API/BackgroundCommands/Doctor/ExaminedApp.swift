@@ -84,7 +84,8 @@ struct ExaminedApp {
     }
 
     /// Returns the words that a user types before the name of a command. The first word is the program's name if `PATH` contains
-    /// the program, otherwise the program's path. The arguments before the current command follow.
+    /// the program, otherwise the program's path. Then the arguments follow that the user typed before the name of the current
+    /// command.
     private static func command(before verb: String) -> String {
         let path = AppManifest.executableURL.path
         let name = AppManifest.executableURL.lastPathComponent

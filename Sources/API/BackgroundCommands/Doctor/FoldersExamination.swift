@@ -35,7 +35,7 @@ struct FoldersExamination: Examination {
         return nil
     }
 
-    /// Returns the path if it exists. Otherwise returns the nearest existing parent folder.
+    /// Returns the path if it exists, otherwise the nearest existing parent folder.
     private func existing(_ path: String) -> String {
         var (url, information) = (URL(exactPath: path), stat())
         while url.path != "/", lstat(url.path, &information) != 0 { url.deleteLastPathComponent() }

@@ -25,7 +25,7 @@ struct NotificationsExamination: Examination {
     static func query(_ agent: String, _ app: ExaminedApp) throws(CommandFailure) -> NotificationServerReport {
         let session = app.books?.session?.variables ?? [:]
         let arguments = ["--examine-notifications"] + [session["DBUS_SESSION_BUS_ADDRESS"]].compactMap { $0 }
-        // The program gets the environment that an agent would have. Variables of this terminal are used first. For other
+        // The program gets the environment that an agent would have. Variables of this terminal are preferred. For other
         // variables, the ledger contains the values that earlier commands recorded.
         let answer: Result<NotificationServerReport, AgentProbe.Trouble> =
             AgentProbe(agent: agent, environment: session.merging(app.environment) { $1 }).query(arguments)

@@ -23,7 +23,7 @@ struct TransfersExamination: Examination {
     }
 
     /// Returns a message about uploads for which the spool does not contain the agent's copy of the file any more. The message
-    /// also contains a solution.
+    /// also tells the user what to do.
     static func sentence(missingCopies count: Int, in spool: URL) -> String {
         let copies = count == 1 ? "1 queued copy is" : "\(count) queued copies are"
         return "\(copies) missing from \(spool.path). Put the folder with the copies back, or upload the files again."

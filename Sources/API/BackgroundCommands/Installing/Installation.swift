@@ -11,7 +11,7 @@ struct Installation {
     /// The file that lists the written files, or `nil` for a package, because package tools have their own lists.
     let list: URL?
 
-    /// The action for one file of the installation.
+    /// The change that an installation makes to one file.
     enum Step: Equatable {
         case write(String)
         /// The file exists and is correct.

@@ -111,7 +111,8 @@ struct ManualPages {
         return (words + ((command.subcommands ?? []).isEmpty ? [] : ["COMMAND"])).joined(separator: " ")
     }
 
-    /// Returns the discussion of a command. Examples in the discussion are printed unchanged.
+    /// Returns the long description of a command, which the library ArgumentParser calls "discussion". Examples in this
+    /// description are printed unchanged.
     private func description(of command: Command) -> String {
         guard let discussion = command.discussion, !discussion.isEmpty else { return "" }
         let parts = discussion.components(separatedBy: "Example:\n")

@@ -1,8 +1,8 @@
 import Foundation
 import FoundationNetworking
 
-// The async methods without a delegate parameter. They are necessary because an app may declare a protocol with these methods and
-// conform `URLSession` to this protocol. A method with a default argument would not satisfy the protocol.
+// The async methods without a delegate parameter. The methods are necessary because an app may declare a protocol with these
+// methods and conform `URLSession` to this protocol. A method with a default argument would not satisfy the protocol.
 extension URLSession {
     /// Sends a request and returns the complete response, for any HTTP status.
     ///

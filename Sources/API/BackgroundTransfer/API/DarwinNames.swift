@@ -86,8 +86,8 @@ extension URLRequest {
         set { set("user", newValue == .user) }
     }
 
-    /// The name of the header in which these properties are stored, because Foundation's request type has no other field for
-    /// them. The header is never sent.
+    /// The name of the header that stores the additional properties of a request, because Foundation's request type has no other
+    /// field for them. The header is never sent.
     static let marksHeader = "URLRequest-Marks"
 
     private var marks: Set<String> {

@@ -10,9 +10,9 @@ public let NSURLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeD
 /// The data with which a cancelled or failed download can continue. Resume data contains a reference to the partial file, the
 /// request, and the version of the server's file.
 ///
-/// The layout is "BTRD", one byte with the version, 16 bytes of the payload's SHA-256, and the payload as JSON. The payload
-/// contains a token instead of the path of the partial file. For a background session, the ledger contains the path that belongs
-/// to a token. If the partial file does not exist any more, the download begins from the start.
+/// The layout is "BTRD", one byte with the version of this format, 16 bytes of the payload's SHA-256, and the payload as JSON.
+/// The payload contains a token instead of the path of the partial file. For a background session, the ledger contains the path
+/// that belongs to a token. If the partial file does not exist any more, the download begins from the start.
 struct ResumeData: Codable, Equatable {
     static let version: UInt8 = 1
     private static let magic = Data("BTRD".utf8)
@@ -53,7 +53,8 @@ struct ResumeData: Codable, Equatable {
         self.partial = partial
     }
 
-    /// Decodes resume data. Returns `nil` if the data is not resume data, has another version, is incomplete, or was changed.
+    /// Decodes resume data. Returns `nil` if the data is not resume data, has another format version, is incomplete, or was
+    /// changed.
     init?(_ data: Data) {
         let data = Data(data)
         let head = Self.magic.count + 1 + Self.digestLength

@@ -78,7 +78,7 @@ final class SharedStores: Sendable {
     }
 
     /// Makes the cookie file unreadable for other users. Foundation writes the file again each time that a cookie is stored.
-    /// After that, all users can read the file, so this method must be called again.
+    /// After each such write, all users can read the file, so this method must be called again.
     static func hideCookies() {
         guard let support = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first else { return }
         chmod(support.appendingPathComponent(program).appendingPathComponent(".cookies.shared").path, 0o600)

@@ -114,8 +114,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
 public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
     /// Asks for the next step after the response headers.
     ///
-    /// Differs from Apple: in a background session the complete response is already stored. In this case `.cancel` skips the body
-    /// of the response, and `.becomeDownload` has the same effect as `.allow`. In an ordinary session,
+    /// Differs from Apple: in a background session the complete response is already stored. In a background session, `.cancel`
+    /// skips the body of the response, and `.becomeDownload` has the same effect as `.allow`. In an ordinary session,
     /// ``URLSession/ResponseDisposition/becomeStream`` ends the task with `URLError.unsupportedURL`.
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
@@ -170,8 +170,8 @@ public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
 
 /// A delegate that receives the events of web sockets.
 public protocol URLSessionWebSocketDelegate: URLSessionTaskDelegate {
-    /// Reports that the server accepted the handshake. `protocol` is the subprotocol that the server chose, or `nil` if the
-    /// server chose no subprotocol.
+    /// Reports that the server accepted the WebSocket handshake. `protocol` is the subprotocol that the server chose, or `nil` if
+    /// the server chose no subprotocol.
     func urlSession(
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?)
 

@@ -157,8 +157,8 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     /// this number. Apple's API has no equivalent.
     public var transferNumber: Int64? { facts.withLock { $0.row } }
 
-    /// `true` if the code that calls ``resume()`` reads ``error`` after the call. Otherwise, if the task has no delegate, a
-    /// failure to start is printed on standard error.
+    /// `true` if the code that calls ``resume()`` reads ``error`` after the call. If the value is `false` and the task has no
+    /// delegate, a failure to start is printed on standard error.
     package var isRefusalRead: Bool {
         get { facts.withLock { $0.isRefusalRead } }
         set { facts.withLock { $0.isRefusalRead = newValue } }

@@ -17,7 +17,7 @@ struct WireOrder: Sendable {
     var allowsExpensive: Bool
     var allowsConstrained: Bool
 
-    /// - Parameter streams: `true` if the body may be a stream. In this case the caller sends the stream.
+    /// - Parameter streams: `true` if the body may be a stream, which the caller then sends.
     /// - Throws: `URLError`. The code is `.unsupportedURL` if the scheme is not http or https, or if a proxy is configured. In a
     ///   background session, the code is also `.unsupportedURL` if the body is a stream or the agent cannot make the request. The
     ///   code is `.badURL` for an invalid port or method, and for a header that cannot be sent. The code is
@@ -231,7 +231,7 @@ extension TransferRecord {
             transactions: transaction.map { [$0] } ?? [])
     }
 
-    /// `true` if a response arrived, for any HTTP status. In this case the delegate receives no error.
+    /// `true` if a response arrived, for any HTTP status, so the delegate receives no error.
     var hasAnswer: Bool { state == .completed || kind == .upload && upload?.method == .plain && state == .failed && head != nil }
 }
 

@@ -73,8 +73,8 @@ extension BackgroundSession {
                 return nil
             }
         } catch {
-            // The ledger cannot be written now, so the cancellation is written later. In this case the app finds the resume data
-            // in the error of the task.
+            // The ledger cannot be written now, so the cancellation is written later. If the cancellation is written later, the
+            // app finds the resume data in the error of the task.
             handle("a cancel", { _ in cancellation }, row)
             return nil
         }

@@ -22,8 +22,8 @@ extension BackgroundSession {
             beginnings.leave()
             return identifier
         }
-        // `resume()` reports the error. The process waits one second before it can exit, so that the code that created the task
-        // has time to call `resume()`.
+        // If no identifier could be reserved, `resume()` reports the error. The process waits one second before it can exit, so
+        // that the code that created the task has time to call `resume()`.
         DispatchQueue.global().asyncAfter(deadline: .now() + 1) { beginnings.leave() }
         return identifier
     }
@@ -52,8 +52,8 @@ extension BackgroundSession {
 
     // MARK: The list
 
-    /// Returns all tasks. An ended task is included until the last delegate method for the task has returned. If the list did not
-    /// contain a task that has not been reported completely, the app would begin this task again.
+    /// Returns all tasks. An ended task is included until the last delegate method for the task has returned. If such a task were
+    /// missing in the list, the app would begin this task again.
     func allTasks() -> [URLSessionTask] {
         let calls = OutstandingCalls.shared
         calls.enter()
@@ -89,7 +89,7 @@ extension BackgroundSession {
         return (unfinished + ended.filter { !told.contains($0.event) }.map { $0.transfer } + running).filter(\.isAdopted)
     }
 
-    /// Returns whether the list that the app received lacked a task. In this case the app may begin this task again.
+    /// Returns whether a task was missing in the list that the app received, so the app may begin this task again.
     func mayHaveMissedTasks() -> Bool {
         guard state.withLock({ $0.isListIncomplete }) else { return false }
         guard let found = AppRuntime.shared.read("the tasks of background session \(identifier)", listed) else { return true }

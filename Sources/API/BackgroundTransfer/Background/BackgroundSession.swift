@@ -11,8 +11,8 @@ import TransferMachines
 /// bytes.
 final class BackgroundSession: SessionEngine {
     struct State {
-        /// The app's session object. It is stored only while the session has a delegate or a handler to call. Otherwise only the
-        /// app keeps the session object alive.
+        /// The app's session object. The session object is stored only while the session has a delegate or a handler to call. At
+        /// other times, only the app keeps the session object alive.
         var session: URLSession?
         var delegate: HeldDelegate?
         /// The tasks whose results this process has not reported to the app yet. The keys are the task identifiers.
@@ -255,8 +255,8 @@ final class BackgroundSession: SessionEngine {
         }
     }
 
-    /// Writes one task. If the task has a delegate, the same transaction records that this process reports the transfer's result
-    /// to the delegate.
+    /// Writes one task to the ledger. If the task has a delegate, the same transaction records that this process reports the
+    /// transfer's result to the delegate.
     private func submit(
         _ task: URLSessionTask, _ order: Submission, _ meanwhile: TaskEntry.Beginning, _ transaction: LedgerTransaction
     ) throws -> TransferRecord {

@@ -106,8 +106,8 @@ extension BackgroundSession {
         state.withLock { state in for event in events { state.calledEnds[event] = nil } }
     }
 
-    /// Records the delivered events in the transaction that adds a transfer. Otherwise an app that receives a result again after
-    /// a crash would begin the same transfer again.
+    /// Records the delivered events in the transaction that adds a transfer. Without this record, an app that receives a result
+    /// again after a crash would begin the same transfer again.
     func recordDeliveries(
         _ recorded: inout Int, _ handled: HandledDelivery?, _ transaction: LedgerTransaction
     ) throws {

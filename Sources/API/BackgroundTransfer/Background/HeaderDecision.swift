@@ -23,8 +23,8 @@ final class HeaderDecision: Sendable {
     private let state = Mutex(State.open)
     private let decisionMade = DispatchSemaphore(value: 0)
 
-    /// - Returns: `true` if the delegate's queue does not wait any more. In this case the caller passes the rest of the response
-    ///   to the delegate. Only the first decision is used.
+    /// - Returns: `true` if the delegate's queue does not wait any more, so the caller passes the rest of the response to the
+    ///   delegate. Only the first decision is used.
     func answer(_ disposition: URLSession.ResponseDisposition) -> Bool {
         let isLate = state.withLock { state in
             switch state {
@@ -43,8 +43,8 @@ final class HeaderDecision: Sendable {
 
     /// Waits for the decision and returns it. Returns `nil` if the delegate decides later.
     ///
-    /// - Parameter isLastChance: `true` if the delegates of earlier launches did not decide. In this case the method waits up to
-    ///   five seconds, and then the body is delivered without a decision.
+    /// - Parameter isLastChance: `true` if the delegates of earlier launches did not decide. If the value is `true`, the method
+    ///   waits up to five seconds, and then the body is delivered without a decision.
     func wait(isLastChance: Bool) -> URLSession.ResponseDisposition? {
         _ = decisionMade.wait(timeout: .now() + (isLastChance ? 5 : Self.patience))
         return state.withLock { state in

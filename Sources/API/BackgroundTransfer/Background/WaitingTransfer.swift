@@ -64,8 +64,8 @@ struct WaitingTransfer: Sendable {
         KillPoint.reach(.waiterLeft)
     }
 
-    /// Ends the await after the caller has read the response. If no task continues the transfer, the transfer is not needed any
-    /// more.
+    /// Ends the await after the caller has read the response. The transfer is then not needed any more, unless a task continues
+    /// the transfer.
     private func release() {
         stopWaiting(grace: 0)
     }

@@ -229,20 +229,20 @@ public enum BackgroundTransfers {
     /// Applies an action to transfers, in one durable transaction.
     ///
     /// - Parameters:
-    ///   - action: the action.
-    ///   - selection: the transfers.
+    ///   - action: the action that is applied to the transfers.
+    ///   - selection: the transfers to which the action is applied.
     ///   - renewal: a closure that returns the current credentials of an upload's server, or `nil` to use the stored credentials.
     ///     The closure is called before any change, for each upload that can continue.
     /// - Returns: the changes.
-    /// - Throws: an error if the ledger cannot be written. In this case nothing has changed.
+    /// - Throws: an error if the ledger cannot be written, so no transfer was changed.
     @discardableResult
     public static func perform(
         _ action: Action, on selection: Selection, renewal: (BackgroundTransferStatus) throws -> Credential? = { _ in nil }
     ) throws -> Changes {
         let now = AppRuntime.shared.now
         let spool = AppRuntime.shared.directories.spool
-        // The closure `renewal` may be slow. It is called before the write transaction, because other processes have to wait
-        // during the transaction.
+        // The closure `renewal` may be slow. The closure is called before the write transaction, because other processes have to
+        // wait during the transaction.
         let credentials = try action == .resume || action == .retry ? credentials(of: selection, renewal) : [:]
         // If the action lets transfers continue, the agent's login entry is installed, so that the transfers also continue after
         // a reboot.

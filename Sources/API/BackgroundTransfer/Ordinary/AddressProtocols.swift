@@ -3,7 +3,7 @@ import FoundationNetworking
 
 /// The protocol classes for addresses that need no network: `data:` and `file:`.
 enum AddressProtocols {
-    /// The classes. Sessions try these classes after the classes of the configuration.
+    /// The protocol classes for `data:` and `file:` addresses. Sessions try these classes after the classes of the configuration.
     static let all: [AnyClass] = [DataAddressProtocol.self, FileAddressProtocol.self]
 }
 

@@ -80,8 +80,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
         room.signal()
         queue.async { [self] in
             loading?.stopLoading()
-            // The reference to the protocol object is removed, because the protocol object also refers to this object. Otherwise
-            // the two objects would keep each other in memory.
+            // The reference to the protocol object is removed, because otherwise the two objects would keep each other in memory.
             loading = nil
         }
         run.ended(attempt, WireEnd(head: nil, failure: failure, bytesSent: 0, bytesReceived: received))

@@ -55,8 +55,8 @@ struct DetourBody: Sendable {
     /// The bytes of the body, or `nil` if the body is longer than the limit.
     private(set) var data: Data? = Data()
 
-    /// - Parameter mayBeAnswer: `true` if a delegate may refuse to follow the redirect. In this case the app receives the body.
-    ///   Otherwise the body is not used.
+    /// - Parameter mayBeAnswer: `true` if a delegate may refuse to follow the redirect, so the app receives the body. If the
+    ///   value is `false`, the body is not used.
     func isWanted(mayBeAnswer: Bool) -> Bool {
         guard let count = data?.count else { return false }
         return mayBeAnswer || count <= Self.unwanted.bytes && began.duration(to: .now) <= Self.unwanted.time

@@ -36,8 +36,8 @@ extension OrdinaryRun {
         }
     }
 
-    /// Sends the chosen request unchanged. The headers of the configuration are not added, because these headers may contain
-    /// secrets that another server must not receive.
+    /// Sends the request that the delegate chose, without changes. The headers of the configuration are not added, because these
+    /// headers may contain secrets that another server must not receive.
     private func follow(_ request: URLRequest, _ proposed: URLRequest) {
         do {
             let bare = URLSessionConfiguration.bare

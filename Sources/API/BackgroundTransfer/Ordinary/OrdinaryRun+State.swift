@@ -104,7 +104,7 @@ extension OrdinaryRun {
 
         var isOver: Bool { if case .over = phase { true } else { false } }
 
-        /// `true` if the app cancelled the task. In this case the app receives the end of the task immediately.
+        /// `true` if the app cancelled the task and therefore receives the end of the task immediately.
         var wasCancelled: Bool {
             switch phase {
             case .active: false

@@ -281,7 +281,7 @@ final class OrdinaryRun: TaskRun {
         // The call is put on the delegate's queue while the lock is held, so that calls of two threads keep their order.
         state.withLock { state in
             // No delivery follows the end of the task. Response headers are an exception, because they may have waited until
-            // cookies were stored. They are still delivered, unless the app cancelled the task.
+            // cookies were stored. Such headers are still delivered, unless the app cancelled the task.
             if state.isEndPosted, !isHead || state.wasCancelled { return }
             if isHead { state.deferred.waitForDecision() }
             // If the task was cancelled, the delegate makes no decision any more. Bytes that would wait for this decision are
@@ -332,8 +332,8 @@ final class OrdinaryRun: TaskRun {
             state.deferred.hold()
             state.status.state = .suspended
             // If the response is stored in memory, its remaining bytes still arrive, and the delegate receives the bytes after
-            // `resume()`. A download is stopped. After `resume()`, the next attempt requests only the bytes that the partial file
-            // does not contain.
+            // `resume()`. If the task is a download, the current attempt is stopped. After `resume()`, the next attempt requests
+            // only the bytes that the partial file does not contain.
             return state.file == nil || state.cancelPreparation() ? nil : state.attempt
         }
         if let attempt { stop(attempt) }

@@ -13,7 +13,7 @@ struct SessionCookies: Sendable {
     /// The maximum number of bytes of a cookie's name and value together, and of all its attributes together. Source of the
     /// numbers: RFC 6265bis, 5.6.
     private static let (longestPair, longestAttributes) = (4096, 1024)
-    /// The maximum number of bytes of the `Cookie` header. Common servers accept no longer header.
+    /// The maximum number of bytes of the `Cookie` header. Common servers refuse a longer header.
     static let longestHeader = 8192
 
     private let storage: HTTPCookieStorage
@@ -75,14 +75,14 @@ struct SessionCookies: Sendable {
     static func areSet(by head: ResponseHead) -> Bool { head.headers.contains { $0.name.lowercased() == "set-cookie" } }
 
     /// Returns the cookies that a response is allowed to set. If several cookies have equal domain, path and name, only the last
-    /// of them is returned.
+    /// cookie is returned.
     ///
     /// - Parameter held: the cookies in the store.
     private static func cookies(of head: ResponseHead, from url: URL, beside held: [HTTPCookie], now: Date) -> [HTTPCookie] {
         let secure = Set(held.lazy.filter(\.isSecure).map { [$0.name, domain(of: $0)] })
         var (cookies, places): ([HTTPCookie], [[String]: Int]) = ([], [:])
-        // Each header is parsed separately. If all headers were joined with commas, a date would be split at the comma in the
-        // date.
+        // Each `Set-Cookie` header is parsed separately. If all headers were joined with commas, a date would be split at the
+        // comma in the date.
         for field in head.headers where field.name.lowercased() == "set-cookie" && isShort(field.value) {
             let header = placed(dated(field.value, now), url)
             for cookie in HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": header], for: url)
@@ -150,7 +150,7 @@ struct SessionCookies: Sendable {
             return header
         }
         let kept = parts.filter { value(of: "expires", $0) == nil && value(of: "max-age", $0) == nil }
-        // The age is limited to 100 years. An expired cookie gets a date in 1970.
+        // The age of a cookie is limited to 100 years. An expired cookie gets a date in 1970.
         let end = age <= 0 ? Date(timeIntervalSince1970: 0) : now.addingTimeInterval(Double(min(age, 3_155_760_000)))
         return (kept + [" Expires=\(HTTPDate.text(end))"]).joined(separator: ";")
     }

@@ -19,7 +19,7 @@ final class ComparisonSink: BodySink {
     private let calls: FileCalls
     private let state = Mutex(State())
 
-    /// - Throws: ``FileTrouble`` if the snapshot cannot be opened. No request was sent in this case.
+    /// - Throws: ``FileTrouble`` if the snapshot cannot be opened. The initializer throws this error before any request is sent.
     init(_ url: URL, _ part: SnapshotPart, _ calls: FileCalls) throws(FileTrouble) {
         (self.url, self.part, self.calls) = (url, part, calls)
         _ = try UploadFile(url, size: part.total, calls: calls)

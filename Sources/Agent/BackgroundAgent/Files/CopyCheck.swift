@@ -34,7 +34,7 @@ final class CopyCheck: DiskWork {
         disk.enqueue(self, .more)
     }
 
-    /// The digest of the complete copy. `nil` if the copy was not read completely yet, or could not be read.
+    /// The digest of the complete copy. `nil` until the copy was read completely, or if the copy could not be read.
     var sha256: String? { state.withLock { $0.hashed == file.copyBytes ? $0.digest.hex : nil } }
 
     private func isDone(_ state: State) -> Bool { state.isUnreadable || state.hashed == file.copyBytes }
@@ -57,8 +57,8 @@ final class CopyCheck: DiskWork {
 
     /// Handles the end of the transfer in the attempt.
     ///
-    /// - Returns: `true` if the digest is known or not needed. Otherwise `.attemptFinished` is posted after the digest is
-    ///   computed.
+    /// - Returns: `true` if the digest is known or not needed. If the value is `false`, `.attemptFinished` is posted after the
+    ///   digest is computed.
     func finish(_ end: WireEnd) -> Bool {
         guard let head = end.head, (200..<300).contains(head.status) else { return true }
         let isHeld = state.withLock { state in

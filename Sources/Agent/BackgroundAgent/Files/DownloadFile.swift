@@ -236,8 +236,8 @@ final class DownloadFile: BodySink, DiskWork {
             }
         }
         guard let open else { return }
-        // The lock is not held during the sync. Otherwise the transport's thread, and so all other transfers, would wait for this
-        // disk.
+        // The lock is not held during the sync, because otherwise the transport's thread, and so all other transfers, would wait
+        // for this disk.
         guard disk.calls.syncData(open.descriptor) == 0 else {
             _ = fail()
             return state.withLock { $0.bytes.recordFailedSync() }
@@ -246,7 +246,7 @@ final class DownloadFile: BodySink, DiskWork {
         KillPoint.reach(.transferSynced, attempt.transfer)
     }
 
-    /// Records the error in `errno`. Returns `false`, which the caller returns to the transport.
+    /// Records the error that `errno` contains. Returns `false`, which the caller returns to the transport.
     private func fail(ofOpenFile isOpen: Bool = true) -> Bool {
         let number = errno
         state.withLock { state in
@@ -300,7 +300,7 @@ final class DownloadFile: BodySink, DiskWork {
 
     /// Handles the end of the transfer. The received bytes are synced, and a complete file is hashed.
     ///
-    /// - Returns: `true` if this work is complete. Otherwise `.attemptFinished` is posted when the work is complete.
+    /// - Returns: `true` if this work is complete. If the value is `false`, `.attemptFinished` is posted after the work.
     func finish(_ end: WireEnd) -> Bool {
         let descriptor = state.withLock { $0.holdsBytes ? $0.descriptor : -1 }
         let found = descriptor < 0 ? nil : FileVersion.open(descriptor, disk.calls)
@@ -370,8 +370,8 @@ final class DownloadFile: BodySink, DiskWork {
         }
     }
 
-    /// Adds the final name to a complete and verified file, before the ledger is changed. Returns `false` if this has to be done
-    /// later.
+    /// Adds the final name to a complete and verified file, before the ledger is changed. Returns `false` if the final name has
+    /// to be added later.
     ///
     /// The partial file keeps its old name. So if the ledger shows that the transfer was stopped, the partial file still exists.
     func linkIfWhole(_ end: WireEnd, upTo limit: Int64) -> Bool {

@@ -66,7 +66,8 @@ struct PartBytes {
 
     mutating func recordFailedSync() { hasFailedSync = true }
 
-    /// Records a sync. Returns `false` if more bytes were already synced, or if the result of the sync is not reliable.
+    /// Records that the bytes before `offset` were synced to the disk. Returns `false` if more bytes were already synced, or if
+    /// the result of the sync is not reliable.
     mutating func recordSynced(to offset: Int64) -> Bool {
         guard offset > synced, !hasFailedSync else { return false }
         (synced, syncedAt) = (offset, .now)

@@ -18,9 +18,9 @@ package final class AgentHost {
     /// Continues after the agent finished. The next call of ``turn()`` then runs immediately.
     package func continueWork() { wake = .distantPast }
 
-    /// Runs a turn of the agent if the turn is due, an event was received, or another process wrote to the ledger. Otherwise the
-    /// method returns quickly. This happens after a change notification of the agent's own commit, or after a timer that fired
-    /// slightly early.
+    /// Runs a turn of the agent if the turn is due, an event was received, or another process wrote to the ledger. If no turn is
+    /// needed, the method returns quickly. For example, no turn is needed after a change notification of the agent's own commit,
+    /// or after a timer that fired slightly early.
     ///
     /// - Returns: `true` if the agent ran a turn.
     @discardableResult

@@ -53,8 +53,8 @@ package final class AgentProcess {
         }
         ledger = try Self.waitingOut(upTo: nil, lock) { () throws(StoreError) in
             let ledger = try Ledger(directories, as: .agent)
-            // This empty write tests whether the ledger can be written. SQLite opens a read-only log file for reading, and
-            // reports the error only at the first write.
+            // This empty write tests whether the ledger can be written. SQLite opens a read-only write-ahead log without an
+            // error, and reports the error only at the first write.
             try ledger.write(usesReserve: false) { _ in }
             return ledger
         }
@@ -105,8 +105,8 @@ package final class AgentProcess {
     /// Returns the activator that starts this agent again after its exit. Returns `nil` if the service manager passed no socket
     /// to this process.
     ///
-    /// - Parameter make: creates the activator. Its arguments are the directories of the app, and a function that returns the
-    ///   app's name for the user.
+    /// - Parameter make: creates the activator. The arguments of `make` are the directories of the app, and a function that
+    ///   returns the app's name for the user.
     package func activation(
         _ make: (AppDirectories, @escaping @Sendable () -> String) -> any AgentActivator
     ) -> (any AgentActivator)? {
@@ -209,8 +209,8 @@ package final class AgentProcess {
         case .finished(.idle), .working, .draining:
             guard try ledger.read({ try $0.hasUnfinishedWork() }), try lock.acquire() else { return false }
         case .finished(.away(_, let until)):
-            // The machine may have slept before the service ended. In this case systemd's timer had no effect, because systemd
-            // does not start a second service while this service runs.
+            // If the machine slept before the service ended, systemd's timer had no effect, because systemd does not start a
+            // second service while this service runs.
             let isDue = until.map { $0 <= host.now() } ?? false
             // Events may have arrived during the call to the user manager. The agent then continues, because some events are
             // reported only once, for example a changed time zone.

@@ -203,8 +203,8 @@ package struct LogEntry: Sendable, Equatable {
         ([message.text] + values.map { "\($0.field.rawValue)=\(Self.word($0.value))" }).joined(separator: " ")
     }
 
-    /// Returns the value on a single line, in quotes if it contains special characters. This is necessary because some values
-    /// come from other programs, for example from a server.
+    /// Returns the value on a single line, in quotes if it contains special characters. The quotes are necessary because some
+    /// values come from other programs, for example from a server.
     private static func word(_ value: String) -> String {
         let isPlain =
             !value.isEmpty

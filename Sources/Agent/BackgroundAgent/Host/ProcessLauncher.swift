@@ -73,7 +73,7 @@ final class ProcessLauncher: Launcher {
         do {
             try watch(launch, pid)
         } catch {
-            // The process is killed, because it cannot be watched. Otherwise the launch would be started a second time while the
+            // A process that cannot be watched is killed, because otherwise the launch would be started a second time while the
             // process runs.
             _ = Glibc.kill(pid, SIGKILL)
             waitpid(pid, nil, 0)
@@ -115,7 +115,7 @@ final class ProcessLauncher: Launcher {
 
     /// Watches a process.
     ///
-    /// - Throws: An error if the process cannot be watched. The descriptor is closed in this case.
+    /// - Throws: An error if the process cannot be watched. If an error is thrown, the descriptor is closed.
     private func watch(_ launch: Int64, _ pid: Int32, _ descriptor: Int32) throws(StoreError) {
         do throws(StoreError) {
             try loop.watch(descriptor) { [unowned self] in ended(launch) }

@@ -11,7 +11,8 @@ package struct Setback {
     /// The number of seconds until the next try.
     var pause: Double { Self.pause(after: count) }
 
-    /// Returns the pause in seconds. The pause is at most a minute, so that the agent soon detects that the problem has ended.
+    /// Returns the pause after this number of failures, in seconds. The pause is at most a minute, so that the agent soon detects
+    /// that the problem has ended.
     package static func pause(after failures: Int) -> Double { min(pow(2, Double(failures - 1)), 60) }
 
     mutating func count(_ error: StoreError, now: Date) -> AgentTrouble {

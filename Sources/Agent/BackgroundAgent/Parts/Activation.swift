@@ -2,8 +2,8 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// Decides whether the agent can exit although work is unfinished. This is possible if the service manager starts the agent again
-/// in time.
+/// Decides whether the agent can exit although work is unfinished. The agent can exit if the service manager starts the agent
+/// again in time.
 struct Activation {
     private enum State {
         /// No program would start the agent again.
@@ -33,7 +33,7 @@ struct Activation {
         refusals = min(refusals + 1, 8)
     }
 
-    /// Returns `true` if the agent can exit now although work is left. This is possible if no work needs the agent before the
+    /// Returns `true` if the agent can exit now although work is left. The agent can exit if no work needs the agent before the
     /// next known time, and this time is not near.
     mutating func mayExit(_ pass: inout Pass) throws -> Bool {
         switch state {

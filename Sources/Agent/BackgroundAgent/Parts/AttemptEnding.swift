@@ -7,7 +7,7 @@ import TransferMachines
 /// Decides what follows the end of an attempt. The transfer is complete, is retried, continues with another step, or fails. This
 /// type has no state.
 struct AttemptEnding {
-    /// The action after the row was changed.
+    /// The action that follows after the row of the transfer was changed.
     enum Next {
         case nothing
         /// Rename the file to its final name, if the file has not changed.

@@ -138,7 +138,8 @@ enum AttemptPreparation {
             })
     }
 
-    /// Returns the copy in the spool. The original is not used, because it may have changed after it was queued.
+    /// Returns the agent's copy of the file to upload, which is in the spool. The original is not used, because it may have
+    /// changed after it was queued.
     private static func source(
         of transfer: TransferRecord, size: Int64, _ content: UploadContent?, _ pass: Pass
     ) -> PreparedAttempt.Source? {

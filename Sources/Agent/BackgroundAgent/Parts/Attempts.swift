@@ -189,7 +189,7 @@ struct Attempts {
         try pass.failWithoutSource(&transfer, trouble)
     }
 
-    /// Handles the check of a file that an earlier agent verified.
+    /// Handles the result of the check of a file that an earlier agent verified.
     ///
     /// - Parameter mayBegin: `true` if a new download can begin immediately.
     mutating func handleProof(of id: Int64, _ finding: FileProof.Finding, mayBegin: Bool, _ pass: inout Pass) throws {

@@ -38,9 +38,9 @@ enum LaunchSettlement {
 
     // MARK: Deliveries
 
-    /// Marks old events as delivered after the handler returned, if no delegate in the process received events. Otherwise an app
-    /// without a delegate would be launched endlessly. If a delegate received some of the events, the next launch delivers the
-    /// other events.
+    /// Marks old events as delivered after the handler returned, if no delegate in the process received events. Without this
+    /// step, an app without a delegate would be launched endlessly. If a delegate received some of the events, the next launch
+    /// delivers the other events.
     private static func completeDeliveries(of launch: LaunchRecord, _ pass: Pass) throws {
         // If an event's date is in the future, the clock was set back, so the event is old. A date up to one second in the future
         // does not make an event old. The reason is that a date from the ledger can be slightly later than the written date. A

@@ -128,8 +128,8 @@ package enum Lifetime: Equatable {
                 return self = .quitting(quit)
             }
             self = .finished(.quit(quit))
-            // The command removed all requests. A handler that was still running may have submitted its next request after the
-            // command.
+            // The command `quit` removed all requests. A handler that was still running may have submitted its next request after
+            // the command.
             if quit.forGood { try pass.transaction.deleteRequestsOfLaunches() }
         }
     }

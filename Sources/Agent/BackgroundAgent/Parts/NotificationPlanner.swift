@@ -24,7 +24,8 @@ struct NotificationPlanner {
 
     // MARK: Events
 
-    /// - Parameter launches: the launches. If the user presses Cancel in a progress notification, the launch is stopped.
+    /// - Parameter launches: the part of the agent for running launches. If the user presses Cancel in a progress notification,
+    ///   this part stops the launch.
     mutating func handle(_ event: PresenterEvent, _ pass: inout Pass, _ launches: inout Launches) throws {
         if try progress.handle(event, &pass, &launches) { return }
         switch event {
@@ -254,7 +255,7 @@ struct NotificationPlanner {
         try planBadge(&pass)
     }
 
-    /// Returns the notification. Returns `nil` if the notification has expired and must not be shown any more.
+    /// Returns the notification, or `nil` if the notification has expired and must not be shown any more.
     private mutating func withinItsTime(_ record: NotificationRecord, _ pass: inout Pass) throws -> NotificationRecord? {
         guard let until = record.until else { return record }
         if until <= pass.now {
@@ -279,8 +280,8 @@ struct NotificationPlanner {
         return changed
     }
 
-    /// Returns `true` if the notification can be sent to the server now. Otherwise, a later pass starts when the notification can
-    /// be sent.
+    /// Returns `true` if the notification can be sent to the server now. If the result is `false`, a later pass starts when the
+    /// notification can be sent.
     private func isItsTurn(_ record: NotificationRecord, _ pass: inout Pass) throws -> Bool {
         switch calls.turn(of: record.identifier, revision: record.revision, pass.moment) {
         case .now: break

@@ -24,7 +24,7 @@ struct UploadTarget: Hashable {
     private let folder: String
     private let name: String
 
-    /// Creates a target. Returns `nil` if the transfer is not an upload with a name on the server.
+    /// Creates the upload target of a transfer. Returns `nil` if the transfer is not an upload with a name on the server.
     init?(_ transfer: TransferRecord) {
         guard let spec = transfer.upload, spec.method != .plain else { return nil }
         // An address with a slash at its end and an address without this slash belong to the same folder.
@@ -187,7 +187,8 @@ struct RunningAttempt {
 
     /// Handles the end of the transfer in this attempt.
     ///
-    /// - Returns: `true` if no slow work is left. Otherwise `.attemptFinished` is posted when the slow work is complete.
+    /// - Returns: `true` if no slow work is left. If the value is `false`, `.attemptFinished` is posted when the slow work is
+    ///   complete.
     func finish(_ end: WireEnd) -> Bool {
         switch work {
         case .download(let file, body: _): file.finish(end)

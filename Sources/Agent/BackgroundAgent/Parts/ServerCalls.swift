@@ -52,8 +52,8 @@ struct ServerCalls {
         /// The time at which the notification is sent again. `nil` if a change is necessary before the next try.
         var until: Double?
 
-        /// Returns the pause in seconds. A server that limits the rate accepts notifications again within seconds. Refusals for
-        /// other reasons may be permanent.
+        /// Returns the pause before the next try, in seconds. A server that limits the rate accepts notifications again within
+        /// seconds. Refusals for other reasons may be permanent.
         static func pause(after count: Int) -> Double { min(5 * pow(2, Double(count - 1)), 900) }
     }
 

@@ -34,7 +34,8 @@ struct SystemWakes {
             && !pass.transaction.hasDueWake(now: pass.now)
         try follow(machine.plan(wanted, isWorkDone: isWorkDone, at: Self.moment(pass)), &pass)
         if let deadline = machine.deadline { pass.wake(at: pass.moment.date(atAwake: deadline)) }
-        // The next pass starts at the alarm, even if no work becomes due at this time. A request may also wait for power.
+        // The next pass starts at the alarm, even if no work becomes due at this time. For example, the request for which the
+        // machine wakes may also wait for external power.
         if let alarm = machine.alarm, alarm > pass.now { pass.wake(at: alarm) }
         try report(isWanted: wanted != nil, &pass)
     }

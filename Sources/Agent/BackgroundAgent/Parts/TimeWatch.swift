@@ -7,8 +7,8 @@ import TransferMachines
 struct TimeWatch {
     /// The current time zone.
     private(set) var zone: TimeZone
-    /// The date since which this agent has observed the time without interruption. This is the start of the agent, the end of the
-    /// last sleep, or the last change of the clock.
+    /// The date since which this agent has observed the time without interruption. The date is the start of the agent, the end of
+    /// the last sleep, or the last change of the clock.
     private(set) var observingSince: Date
     /// `true` if rules with wall-clock times have to be planned again.
     private(set) var mustReplan = true
@@ -44,7 +44,7 @@ struct TimeWatch {
     func undisturbed(_ moment: ClockReading) -> Date { Date(timeIntervalSince1970: moment.awake + offset) }
 
     /// Checks the clocks. This method is called first in a pass, because a change of a clock must not end a budget (a length of
-    /// time). In addition, time in which no attempt was possible must not count as time without progress.
+    /// time). Time in which no attempt was possible must also not count as time without progress.
     mutating func check(_ pass: inout Pass) throws -> Change {
         let shift = Self.offset(pass.moment) - offset
         offset += shift
