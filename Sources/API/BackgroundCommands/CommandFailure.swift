@@ -79,8 +79,8 @@ package struct CommandFailure: Error {
 
     private static func status(of error: BGTaskScheduler.Error) -> ExitStatus {
         switch error.code {
-        // The code above has handled errors of the ledger. The remaining causes are that no agent is available, or that a date or
-        // delay is invalid.
+        // Errors of the ledger were already handled. The remaining causes are that no agent is available, or that a date or delay
+        // is invalid.
         case .unavailable: .unavailable
         case .tooManyPendingTaskRequests, .immediateRunIneligible: .tryAgain
         case .notPermitted: .notPermitted

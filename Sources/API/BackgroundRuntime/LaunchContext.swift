@@ -25,10 +25,10 @@ package final class LaunchContext: Sendable {
     /// On a test host, the number of the launch or command that this Swift task belongs to, or `nil` if this is not known.
     package static var currentNumber: Int64? { current?.id ?? HostedCommand.current?.number }
 
-    /// The launch of this process, read once from the environment variable.
+    /// On a test host, the launch that this Swift task belongs to.
     @TaskLocal package static var own: LaunchContext?
 
-    /// The launch of this process, read once. Children of this process do not inherit the variable.
+    /// The launch of this process, read once from the environment variable. Children of this process do not inherit the variable.
     private static let ofThisProcess: LaunchContext? = {
         guard let text = ProcessInfo.processInfo.environment[variable], let id = Int64(text) else { return nil }
         unsetenv(variable)
@@ -267,9 +267,9 @@ package final class LaunchContext: Sendable {
     /// Stops the deliveries at the time limit of the launch. Each delegate finishes its current call.
     ///
     /// If a delegate has not received all events, the received events are acknowledged now, and the next launch delivers the
-    /// rest. Without these acknowledgements, a launch with too many events for the time limit would receive the same events again
-    /// and again. If the delegates have received all events but a handler is still working, nothing is acknowledged, and the next
-    /// launch delivers the events again.
+    /// other events. Without these acknowledgements, a launch with too many events for the time limit would receive the same
+    /// events again and again. If the delegates have received all events but a handler is still working, nothing is acknowledged,
+    /// and the next launch delivers the events again.
     func endDeliveries() {
         let listeners = listenersOfLaunch
         guard state.withLock({ $0.waitsForListeners }) || listeners.contains(where: { !$0.hasReceivedAll() }) else { return }

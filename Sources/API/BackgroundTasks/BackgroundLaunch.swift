@@ -99,8 +99,7 @@ public enum BackgroundLaunch {
             let known = try AppRuntime.shared.ledger().read { try $0.fact(.significantTime) != nil }
             if known == isWanted { return }
         } catch {
-            // If the error is temporary, the code below passes the value to `DurableWrites`, which writes the value as soon as
-            // the ledger can be used again.
+            // After a temporary error, `DurableWrites` writes the value as soon as the ledger can be used again.
             guard error.isPassing else { return }
         }
         let current = SignificantTime(at: AppRuntime.shared.now, in: AppRuntime.shared.zone)

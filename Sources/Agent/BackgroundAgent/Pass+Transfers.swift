@@ -11,7 +11,7 @@ extension Pass {
         let before = transfer
         let commands = try transaction.handle(.ended(outcome, reason, now: now), &transfer, now: now)
         remove(commands, of: before)
-        // A new version of the file may have begun without a commit, and may have left a partial file with the other name.
+        // A new version of the file may have begun without a commit, and may have left a second partial file with another name.
         if outcome == .completed, let other = before.partPlace(in: spool)?.other {
             perform(.removeFile(other.url))
         }

@@ -60,7 +60,7 @@ final class DownloadFile: BodySink, DiskWork {
                 switch disposition {
                 case .discard: return nil
                 case .rewrite:
-                    // The ledger's data about this partial file stays true until the ledger refers to the other file.
+                    // The ledger's data about the old partial file stays correct until the ledger refers to the new file.
                     if state.isCommitted { (state.place, state.isCommitted) = (state.place.other, false) }
                     state.answer = .whole
                     return 0

@@ -125,7 +125,7 @@ package final class FileProof: DiskWork {
         FileTrouble(why: "\(url.path): " + String(cString: strerror(number)), isPassing: true)
     }
 
-    /// Handles the result that the checked file is not the verified file. Returns `nil` if the file at the other path must be
+    /// Decides what follows if the checked file is not the verified file. Returns `nil` if the file at the other path must be
     /// checked next.
     private func next(_ state: inout State, isThere: Bool) -> Finding? {
         if state.descriptor >= 0 { close(state.descriptor) }

@@ -237,8 +237,8 @@ struct Attempts {
         case .given: try AttemptEnding.endWhole(&transfer, &pass)
         case .failed(let trouble): try pass.failLocally(&transfer, trouble)
         case .taken(let free):
-            // The new name is recorded before the file is renamed. So after a crash, the other file with the old name is not
-            // mistaken for the downloaded file.
+            // The new name is recorded before the file is renamed. So after a crash, another program's file with the old name is
+            // not mistaken for the downloaded file.
             transfer.claimName(free)
             try pass.transaction.record(transfer)
             guard case .finishing(let sight?, let checks) = finishing else { return }

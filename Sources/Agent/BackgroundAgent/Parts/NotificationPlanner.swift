@@ -24,8 +24,7 @@ struct NotificationPlanner {
 
     // MARK: Events
 
-    /// - Parameter launches: the part of the agent for running launches. If the user presses Cancel in a progress notification,
-    ///   this part stops the launch.
+    /// - Parameter launches: the running launches. If the user presses Cancel in a progress notification, a launch is stopped.
     mutating func handle(_ event: PresenterEvent, _ pass: inout Pass, _ launches: inout Launches) throws {
         if try progress.handle(event, &pass, &launches) { return }
         switch event {
@@ -280,8 +279,8 @@ struct NotificationPlanner {
         return changed
     }
 
-    /// Returns `true` if the notification can be sent to the server now. If the result is `false`, a later pass starts when the
-    /// notification can be sent.
+    /// Returns `true` if the notification can be sent to the server now. Otherwise, a later pass starts when the notification can
+    /// be sent.
     private func isItsTurn(_ record: NotificationRecord, _ pass: inout Pass) throws -> Bool {
         switch calls.turn(of: record.identifier, revision: record.revision, pass.moment) {
         case .now: break

@@ -69,7 +69,8 @@ struct ProgressNotices {
             shown = shown.filter { $0.value.isClosed || !$0.value.isLost }
             return false
         case .serverVanished, .busLost:
-            // Another server has to show the notifications again, because the numbers of the old server are not valid there.
+            // Another server has to show the notifications again, because the numbers of the old server are not valid on another
+            // server.
             try pass.transaction.forgetProgressNotices()
             shown = shown.filter { $0.value.isClosed }
             return false

@@ -239,7 +239,7 @@ extension DownloadFile.Progress {
     func recordPart(in transfer: inout TransferRecord, _ pass: inout Pass) {
         transfer.partial = partial
         guard let known = transfer.partPlace(in: pass.spool), known.name != place.name else { return }
-        // A new version of the file is written to the file with the other name, and this commit records the other name in the
+        // A new version of the file is written to a partial file with another name, and this commit records that name in the
         // ledger.
         transfer.file = place.name
         pass.perform(.removeFile(known.url))

@@ -6,7 +6,8 @@ import Foundation
 struct SystemWakes {
     private var machine = SystemWake()
 
-    /// `true` if due requests have to wait until the agent holds the lock that delays sleep, or until the machine has slept.
+    /// `true` if due requests have to wait, because the lock that delays sleep is not held yet or because the machine is about to
+    /// sleep again.
     var holdsWork: Bool { machine.holdsWork }
     var needsAgent: Bool { machine.needsAgent }
 
