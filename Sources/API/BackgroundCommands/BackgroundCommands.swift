@@ -44,8 +44,8 @@ public struct BackgroundCommands: AsyncParsableCommand {
 
     private static let displayNames = Mutex<[String: String]>([:])
 
-    /// Returns a name for the user, for example "daily check (StormyNoon)". If the identifier has no name, returns only the
-    /// identifier.
+    /// Returns the name of a request or session that commands show, for example "daily check (StormyNoon)". If the identifier has
+    /// no name, returns only the identifier.
     static func name(of identifier: String) -> String { names[identifier].map { "\($0) (\(identifier))" } ?? identifier }
 
     static var program: String { AppRuntime.programName }

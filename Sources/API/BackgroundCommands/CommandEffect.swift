@@ -21,7 +21,7 @@ public enum CommandEffect: Sendable {
     package var changesNothing: Bool { self == .reads || self == .summarizes }
     /// `true` if the settings of the app must be read before the command runs.
     package var needsSettings: Bool { self != .installs && self != .examines }
-    /// `true` if an agent is started after the command, in case the ledger has unfinished work.
+    /// `true` if an agent is started after the command when the ledger has unfinished work.
     package var startsAgent: Bool { self != .examines && self != .ends }
 }
 

@@ -69,15 +69,16 @@ package enum CommandRunner {
         _ root: any AsyncParsableCommand.Type, _ program: String, _ error: any Error, _ explain: (any Error) -> CommandFailure
     ) -> Int32 {
         if let code = error as? ExitCode { return code.rawValue }
-        // Errors of the library ArgumentParser are recognized by the name of their type, because the library's types of help,
-        // version and usage errors are not public.
+        // Errors of the library ArgumentParser are recognized by the name of their type, because the library does not make these
+        // types public.
         if String(reflecting: type(of: error)).hasPrefix("ArgumentParser") { return reportUsage(root, program, error) }
         let failure = explain(error)
         Output.note("\(program): \(failure.message)")
         return failure.status.rawValue
     }
 
-    /// Prints help and versions to standard output, and usage errors to standard error, with the prefix of all errors.
+    /// Prints help and versions to standard output. Usage errors are printed to standard error, with the same prefix as all
+    /// errors.
     private static func reportUsage(_ root: any AsyncParsableCommand.Type, _ program: String, _ error: any Error) -> Int32 {
         let code = root.exitCode(for: error)
         var text = root.fullMessage(for: error)

@@ -37,7 +37,7 @@ public struct SimulateCommand: BackgroundCommand {
         }
         let (identifier, action) = (identifier, action)
         // With the action `expire`, the command waits for the launch that is running now. With the action `launch`, the command
-        // waits for a launch that begins after this line.
+        // waits for a launch that begins after this read of the ledger.
         let (last, live) = try AppRuntime.shared.ledger().read { transaction in
             (
                 try transaction.history(limit: 1).last?.id ?? 0,

@@ -131,7 +131,7 @@ package struct AgentReport: Encodable {
         (self.trouble, nextTry) = (OrNull(trouble?.reason), trouble?.nextTry)
     }
 
-    /// A sentence about a problem because of which a running agent cannot work, or `nil` if the agent reports no problem. Cost:
+    /// A sentence about the problem that prevents a running agent from working, or `nil` if the agent reports no problem. Cost:
     /// one check of a lock, and one read of a small file.
     package static var waiting: String? {
         guard AppRuntime.shared.isAgentRunning, let trouble = AgentTrouble.read(AppRuntime.shared.directories) else { return nil }

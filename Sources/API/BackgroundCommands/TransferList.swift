@@ -18,7 +18,8 @@ package struct TransferList {
 
     /// - Parameters:
     ///   - name: A closure that returns the name that the user knows for a transfer, or `nil` to show the file or the address.
-    ///   - speeds: The speed of each transfer in bytes per second, for the remaining time. The keys are the ids of the transfers.
+    ///   - speeds: The speed of each transfer in bytes per second, from which the remaining time is computed. The keys are the
+    ///     ids of the transfers.
     ///   - isVerbose: `true` to show complete addresses and paths.
     package func lines(
         isVerbose: Bool = false, speeds: [String: Double] = [:], name: (TransferReport) -> String? = { _ in nil }

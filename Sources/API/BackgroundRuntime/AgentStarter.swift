@@ -148,15 +148,15 @@ package struct AgentStarter: Sendable {
         return spawn(path, inheriting: -1)
     }
 
-    /// Returns whether to wait until another process has started an agent. If a signal has stopped that process, the start never
-    /// completes.
+    /// Returns whether to wait until another process has started an agent. If a signal has stopped the other process, the start
+    /// never completes.
     private func isWorthWaiting(since began: SuspendingClock.Instant) -> Bool {
         let waited = began.duration(to: .now)
         guard waited >= .seconds(1) else { return true }
         let holder = LockHolder.find(lock: directories.agentStart.path)
         if holder?.isStopped == true { return false }
-        // On a busy machine a start takes a long time, so the wait is longer if the other process is running or waits for the
-        // disk.
+        // On a busy machine a start takes a long time, so the wait is longer if the process that starts the agent still makes
+        // progress.
         return waited < (holder?.isAtWork == true ? .seconds(30) : .seconds(5))
     }
 

@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// A program can set the manifest with ``AppManifest/use(propertyList:)``. Otherwise the manifest is a file:
 /// `<executable>-Info.plist` next to the executable, the same name in SwiftPM's `<package>_<executable>.resources`, or
-/// `Info.plist` next to the executable. The first existing file of this list is used. The first two names contain the
+/// `Info.plist` next to the executable. The first of these files that exists is used. The first two names contain the
 /// executable's name, because SwiftPM creates no bundles and several executables may be in one folder.
 package struct AppManifest: Sendable, Equatable {
     /// The value of `CFBundleIdentifier`. The app's folders and agent have this name.

@@ -6,8 +6,7 @@ import ProcessSupport
 extension AppRuntime {
     /// The name of the command that a user types.
     package static var programName: String {
-        // Outside a test the executable's name is used and not the manifest, because the name may be needed before the manifest
-        // is set.
+        // Outside a test, the executable's name is used, because the name may be needed before the manifest is set.
         (isTestHosted ? shared.testHost?.manifest.appIdentifier : nil) ?? AppManifest.executableURL.lastPathComponent
     }
 
@@ -111,8 +110,8 @@ extension AppRuntime {
 
 // The methods that wait for a change of the ledger.
 extension AppRuntime {
-    /// If the ledger cannot be read for this time, a wait ends with an error. The ledger cannot be read, for example, while a
-    /// signal has stopped another process within a transaction.
+    /// If the ledger cannot be read for longer than this time, a wait ends with an error. The ledger cannot be read, for example,
+    /// while a signal has stopped another process within a transaction.
     private static let longestTrouble: Duration = .seconds(60)
 
     /// Waits until `condition` returns a value. `condition` is called once at the start and again after every commit.
@@ -168,7 +167,7 @@ extension AppRuntime {
             throw CancellationError()
         } onCancel: {
             // The cancelled task continues later, on its own thread. The wait is marked as running now, so that virtual time does
-            // not pass before that.
+            // not pass before the task continues.
             waits.wake(wait)
             testHost.waitsChanged()
         }

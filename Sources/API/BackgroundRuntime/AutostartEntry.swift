@@ -76,7 +76,7 @@ package struct AutostartEntry: Sendable {
         let text = (try? String(contentsOfFile: installed.path, encoding: .utf8)) ?? ""
         let line = text.split(separator: "\n").first { $0.hasPrefix(key) }?.dropFirst(key.count) ?? ""
         guard line.hasSuffix(command) else {
-            // In this line, environment variables may precede the program.
+            // In the command line of the entry, environment variables may precede the program.
             let program = line.split(separator: "\"").first { $0.hasPrefix("/") }.map(String.init) ?? ""
             return access(program, X_OK) == 0 ? .starts(program) : .startsNothing(program)
         }

@@ -6,7 +6,7 @@ package enum CompanionProgram {
     package struct Missing: Error, CustomStringConvertible {
         let name: String
         let folder: String
-        /// The paths that were searched, in this order.
+        /// The paths that were searched, in the order of the search.
         package let places: [String]
 
         /// A message for the user. The folders of `PATH` are not listed, because `PATH` may be long.

@@ -48,7 +48,7 @@ package final class DurableWrites: Sendable {
     private let write: @Sendable (Body, Bool) throws(StoreError) -> Void
 
     /// - Parameters:
-    ///   - calls: a closure that returns the counter that prevents the process from exiting while writes wait.
+    ///   - calls: a closure that returns the counter of waiting writes. The process must not exit while writes wait.
     ///   - report: a closure that prints a line on standard error.
     ///   - write: a closure that commits a write, and then starts an agent if requested.
     package init(

@@ -28,7 +28,8 @@ package final class LaunchContext: Sendable {
     /// On a test host, the launch that this Swift task belongs to.
     @TaskLocal package static var own: LaunchContext?
 
-    /// The launch of this process, read once from the environment variable. Children of this process do not inherit the variable.
+    /// The launch of this process, read once from the environment variable. Child processes of this process do not inherit the
+    /// variable.
     private static let ofThisProcess: LaunchContext? = {
         guard let text = ProcessInfo.processInfo.environment[variable], let id = Int64(text) else { return nil }
         unsetenv(variable)
@@ -54,7 +55,7 @@ package final class LaunchContext: Sendable {
         var hasUnseenWork = false
         /// `true` if the process calls ``graceAfterResult()`` before it exits.
         var hasGrace = false
-        /// Closures that return when work that may continue after the result is complete.
+        /// Some work may continue after the result of the launch. Each closure returns when one such work is complete.
         var stays: [@Sendable () async -> Void] = []
     }
 
@@ -187,8 +188,8 @@ package final class LaunchContext: Sendable {
     /// The reason why the launch must end, or `nil` before the warning.
     package var stopReason: StopReason? { state.withLock { $0.stop } }
 
-    /// Registers a handler that is called once at the warning, which comes before the kill. The handler runs on another thread
-    /// than the work. If the warning has already come, the handler is called immediately.
+    /// Registers a handler that is called once when the process receives the warning, before the process is killed. The handler
+    /// runs on another thread than the work of the launch. If the warning has already come, the handler is called immediately.
     package func onWarning(_ handler: @escaping @Sendable (StopReason) -> Void) {
         let already = state.withLock { state -> StopReason? in
             if state.stop == nil { state.handlers.append(handler) }
@@ -362,7 +363,7 @@ package final class LaunchContext: Sendable {
         // grace time.
         if !isWarned { onWarning { _ in isQuiet.finish() } }
         onTermination { isQuiet.finish() }
-        // On a test host virtual time does not pass while one of these tasks runs.
+        // On a test host, virtual time does not pass while a Swift task of this executor runs.
         let executor = AppRuntime.shared.executor
         Task(executorPreference: executor) { [self] in
             let work = Task(executorPreference: executor) { [self] in

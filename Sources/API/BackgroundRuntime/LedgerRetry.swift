@@ -13,8 +13,8 @@ package final class LedgerRetry: Sendable {
         var reported: Set<String> = []
     }
 
-    /// If the time between two failures is longer than this, the second failure begins a new series, and the time limit starts
-    /// again.
+    /// If the time between two failures is longer than this time, the second failure begins a new series, and the time limit
+    /// starts again.
     private static let longestPause = Duration.seconds(10)
 
     private let failures = Mutex<Failures?>(nil)

@@ -5,8 +5,8 @@ import Foundation
 /// executable of SwiftPM does not have. Without the identity, `Bundle.main.bundleIdentifier` is `nil`, and code for iOS that
 /// unwraps this value would crash.
 ///
-/// For a program without a bundle, Foundation's property list is empty. This type adds values to the list with functions of
-/// CoreFoundation. The list of a real bundle is not changed.
+/// For a program without a bundle, Foundation's property list is empty. This type adds values to the property list with functions
+/// of CoreFoundation. The list of a real bundle is not changed.
 enum MainBundle {
     static func teach(_ manifest: AppManifest) {
         guard let bundle = CFBundleGetMainBundle(), let list = CFBundleGetInfoDictionary(bundle) else { return }

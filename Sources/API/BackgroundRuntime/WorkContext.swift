@@ -35,8 +35,8 @@ package struct WorkContext: Sendable {
         return {
             AppRuntime.$isTestHosted.withValue(hosted.isTestHosted) {
                 AppRuntime.$ofBlock.withValue(hosted.runtime) {
-                    // The launch is set only if its process has not ended. The app may use a session after the launch that
-                    // created the session has ended.
+                    // The task-local launch is set only if the process of the launch has not ended. The app may use a session
+                    // after the launch that created the session has ended.
                     LaunchContext.$own.withValue(hosted.launch.flatMap { $0.isLiving ? $0 : nil }) {
                         HostedCommand.$current.withValue(hosted.command) {
                             ThisProcess.$givenEnvironment.withValue(hosted.environment) { body() }

@@ -64,11 +64,11 @@ final class AppProcess {
         observation.enter(.inactive)
         observation.enter(.background)
         delegate?.applicationDidEnterBackground()
-        // The change of the phase may have started Swift tasks. The yields give these tasks time to submit work and to receive
-        // results.
+        // The change of the phase may have started Swift tasks. The calls of `yield` give these tasks time to submit work and to
+        // receive results.
         for _ in 0..<10 { await Task.yield() }
-        // The process waits for work that the app began. If the app has `Worker` scenes, the app has begun all its work when
-        // their actions return. Without such a scene, the process cannot detect whether the app has begun all its work.
+        // The process waits for work that the app began. If the app has `Worker` scenes, the app has begun all its work when the
+        // actions of these scenes return. Without such a scene, the process cannot detect whether the app has begun all its work.
         await BackgroundLaunch.settled(hasMore: workers.isEmpty, continuation: AppRuntime.shared.continuation)
     }
 }

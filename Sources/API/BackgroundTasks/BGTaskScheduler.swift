@@ -37,11 +37,11 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
     /// wildcards match, the longest wildcard is used. ``BGTask/identifier`` is the identifier that the app submitted.
     ///
     /// - Parameters:
-    ///   - identifier: an identifier, or a wildcard as in iOS 26. The permitted list must contain the identifier or a wildcard
-    ///     that matches it.
+    ///   - identifier: an identifier, or a wildcard as in iOS 26. The app's list of permitted identifiers must contain the
+    ///     identifier or a wildcard that matches it.
     ///   - queue: the queue on which the handler runs, or `nil` for a background queue of the framework.
     ///   - launchHandler: the code that does the work and then calls ``BGTask/setTaskCompleted(success:)``.
-    /// - Returns: `false` if the permitted list does not permit the identifier.
+    /// - Returns: `false` if the manifest does not permit the identifier.
     /// - Precondition: The identifier was not registered before, and ``run()`` was not called before. A handler of continued
     ///   processing can also be registered after ``run()``. Such a handler has a wildcard, or an identifier that only a wildcard
     ///   permits.

@@ -65,8 +65,8 @@ public enum BackgroundLaunch {
         guard let context = LaunchContext.current else { return }
         LaunchHandlers.shared.run(context)
         RunLoop.main.run()
-        // The call above returns if the run loop has no source. The main thread then waits in the next call until the launch
-        // ends, which ends the process.
+        // `RunLoop.main.run()` returns if the run loop has no source. The main thread then waits in `dispatchMain()` until the
+        // launch ends, which ends the process.
         dispatchMain()
     }
 

@@ -52,7 +52,7 @@ extension DesktopFacts {
     private func starter(_ standing: AutostartEntry.EntryState) -> Starter? {
         switch standing {
         // An entry with another path also works, because it starts another copy of the agent's program. A unit that is not
-        // enabled does not start the agent at login, but can start it again after a kill.
+        // enabled does not start the agent at login, but can start the agent again after a kill.
         case .asItShouldBe, .starts, .isNotEnabled, .lacksSocket: nil
         case .startsNothing:
             .none(why: "The login entry of the agent names a program that does not exist.", help: installCommand)

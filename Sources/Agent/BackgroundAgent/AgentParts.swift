@@ -53,7 +53,8 @@ struct AgentParts {
         // Rules with wall-clock times are planned before the requests are handled. If the clock was set, a request that was due
         // by the old clock may not be due any more.
         try time.plan(&pass)
-        // Sleep is delayed before requests are handled, so that the machine stays awake for the work for which it was woken.
+        // The machine's sleep is delayed before requests are handled, so that the machine stays awake for the work for which it
+        // was woken.
         try wakes.tick(&pass)
         if lifetime.beginsWork {
             if !wakes.holdsWork { try DueRequests.plan(&pass, conditions, time) }

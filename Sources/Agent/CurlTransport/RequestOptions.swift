@@ -97,8 +97,8 @@ struct RequestOptions {
         set(easy, CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(min(request.connectTimeout, 86_400) * 1000)))
     }
 
-    /// Sets the options of a bare connection for a caller that uses another protocol on the connection. If a proxy is used, the
-    /// connection is a tunnel through the proxy. HTTP/2 is never used.
+    /// Sets the options of a connection on which the caller uses another protocol than HTTP. If a proxy is used, the connection
+    /// is a tunnel through the proxy. HTTP/2 is never used.
     func applyBareConnection(to easy: UnsafeMutableRawPointer, _ request: WireRequest) {
         applyConnection(to: easy, request)
         set(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))

@@ -1,6 +1,6 @@
 import CLibnotify
 
-/// Removes a label from the calls of libnotify: the label of the action that a click on the body of a notification causes.
+/// Removes a label from the calls of libnotify: the label of the action for a click on the body of a notification.
 ///
 /// Some servers show this label as an additional button. If the label is empty, these servers show no such button. However,
 /// libnotify refuses an empty label. For this reason, a filter removes the label before the message is sent.

@@ -319,8 +319,8 @@ final class NotificationServerClient: @unchecked Sendable {  // This is safe bec
             DefaultLabel.isDrawn(by: server) ? g_dbus_connection_add_filter(connection, DefaultLabel.filter, nil, nil) : 0
     }
 
-    /// Forgets the shown notifications if another server has taken the name and the bus's signal about this has not arrived yet.
-    /// On the new server, the old server's numbers can belong to notifications of other apps.
+    /// Forgets the shown notifications if another server has taken the name and the bus's signal about this change has not
+    /// arrived yet. On the new server, the old server's numbers can belong to notifications of other apps.
     private func forgetReplacedServer() {
         guard let known = identity, let found = bus.servedIdentity, found != known else { return }
         server = nil

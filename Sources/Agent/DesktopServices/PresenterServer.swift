@@ -38,7 +38,7 @@ package struct PresenterServer: Sendable, Equatable {
     var keepsOnScreen: Bool { hasActions }
 
     /// `true` if the server draws the progress bar in addition to the title, the text and the buttons. `false` if the bar
-    /// replaces them, as measured with xfce4-notifyd 0.7.
+    /// replaces the title, the text and the buttons, as measured with xfce4-notifyd 0.7.
     var drawsProgressBesideText: Bool { name != "Xfce Notify Daemon" }
 
     /// `true` if the server reports pressed and closed notifications only to the process that showed them, as measured with dunst

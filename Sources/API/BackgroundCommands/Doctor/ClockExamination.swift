@@ -4,8 +4,8 @@ import Foundation
 /// Examines the clock and the time zone. A wrong clock can be detected only by a comparison with recorded times.
 struct ClockExamination: Examination {
     private let check = "clock"
-    /// If the recorded time of the agent's last check is later than the current time by more than this number of seconds, the
-    /// clock is wrong.
+    /// The clock is treated as wrong if the recorded time of the agent's last check is more than this number of seconds in the
+    /// future.
     private let tolerance = 120.0
 
     func findings(_ app: ExaminedApp) -> [DoctorFinding] {

@@ -24,7 +24,7 @@ struct ExaminedApp {
         let notices: [NotificationRecord]
         /// The number of transfers in each state. Only uploads and downloads with a destination are included.
         let transfers: [TransferRecord.State: Int]
-        /// The number of unfinished transfers for which the spool does not contain the agent's copy of the data to send any more.
+        /// The number of unfinished transfers for which the agent's copy of the data to send is not in the spool any more.
         let missingCopies: Int
         let hasWorkLeft: Bool
         let recorded: DesktopFacts.Recorded

@@ -21,7 +21,7 @@ struct FoldersExamination: Examination {
         return stat(path, &information) == 0 ? information : nil
     }
 
-    /// Examines a folder. Returns `nil` if the folder is correct or does not exist yet.
+    /// Examines a folder. Returns `nil` if the folder has no problem or does not exist yet.
     private func folder(_ path: String) -> DoctorFinding? {
         guard let information = status(path) else { return nil }
         guard information.st_mode & S_IFMT == S_IFDIR else { return inTheWay(path, "is not a folder") }

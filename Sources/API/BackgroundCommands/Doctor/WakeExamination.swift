@@ -57,8 +57,8 @@ struct WakeExamination {
 
     // MARK: The unit
 
-    /// The finding that the agent's unit cannot start, because it requests a capability that the user manager does not have any
-    /// more. `nil` if the unit does not have this problem.
+    /// The finding that the agent's unit cannot start, because the unit requests a capability that the user manager does not have
+    /// any more. `nil` if the unit does not have this problem.
     private var vain: DoctorFinding? {
         guard access(units.wakeDropIn.path, F_OK) == 0, units.hasManager,
             units.property("ExecMainStatus", of: .service) == Self.failedCapabilities
@@ -72,7 +72,7 @@ struct WakeExamination {
     }
 
     /// A fix that adds a drop-in file to the agent's unit. The drop-in file requests the capability. The fix first tests whether
-    /// the capability is available, because otherwise the service would not start any more.
+    /// the capability is available, because without the capability the service could not start any more.
     private var fix: DoctorFinding.Fix? {
         guard units.hasManager, units.isInstalled(.service), access(units.wakeDropIn.path, F_OK) != 0 else { return nil }
         let setting = "AmbientCapabilities=CAP_WAKE_ALARM"

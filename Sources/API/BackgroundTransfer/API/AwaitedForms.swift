@@ -87,7 +87,7 @@ extension URLSession {
 
 extension URLSession {
     /// Returns the session's delegate if `asked` is the task's own delegate. A default implementation of a delegate method calls
-    /// this function, so the task's own delegate does not implement the method.
+    /// this function only if the task's own delegate does not implement the method.
     func delegate(
         of task: URLSessionTask, after asked: any URLSessionTaskDelegate
     ) -> (any URLSessionTaskDelegate)? {

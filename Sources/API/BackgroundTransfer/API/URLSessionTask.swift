@@ -42,7 +42,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         var isRefusalRead = false
         var expectedSHA256: String?
         var delegate: HeldDelegate?
-        /// For a task of a background session, the step between `resume()` and the write of the task's row to the ledger.
+        /// The step that a background task has reached between `resume()` and the write of its row to the ledger.
         var entry = TaskEntry.none
         /// The number of the transfer in the ledger, or `nil` if the ledger does not contain the task.
         var row: Int64? { entry.row }

@@ -43,7 +43,7 @@ extension BackgroundSession {
     struct ReportingState {
         /// `true` if events were reported, and the delegate was not yet notified that all events were reported.
         var hasReported = false
-        /// `true` if all events that were waiting when the session was created have been reported.
+        /// `true` if the session has reported all events that were waiting when the session was created.
         var isComplete = false
         /// The continuations of the callers that wait until all events are reported.
         var waiting: [CheckedContinuation<Void, Never>] = []
@@ -317,7 +317,7 @@ extension BackgroundSession {
         end()
     }
 
-    /// Reports the result of a transfer to the tasks that joined the transfer and have other identifiers.
+    /// Reports the result of a transfer to the other tasks that joined the transfer.
     func reportToJoinedTasks(_ transfer: TransferRecord, _ session: URLSession) {
         let result = TransferResult(transfer)
         let joined = state.withLock { state in transfer.id.flatMap { state.joined.removeValue(forKey: $0) } ?? [] }

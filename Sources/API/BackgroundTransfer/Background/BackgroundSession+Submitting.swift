@@ -183,8 +183,8 @@ extension BackgroundSession {
         return Submission { transaction in
             if let key, var earlier = try transaction.repeatableUpload(session: wanted.session, key: key) {
                 try transaction.unpause(&earlier, bringing: taken.name, taken.sha256, in: spool, now: now)
-                // The app may have suspended the transfer through an earlier task with this key. The new task was resumed, so the
-                // transfer continues.
+                // The app may have suspended the transfer through an earlier task with this submission key. The new task was
+                // resumed, so the transfer continues.
                 try transaction.handle(.released(notBefore: earlier.earliestBegin, now: now), &earlier, now: now)
                 return earlier
             }

@@ -41,8 +41,8 @@ extension BackgroundSession {
     /// Returns the status from the ledger, or the last known status if the ledger cannot be read.
     private func status(row: Int64, of task: URLSessionTask, _ facts: URLSessionTask.Facts) -> TaskStatus {
         let found = AppRuntime.shared.read("the state of a task of background session \(identifier)") { try $0.transfer(row) }
-        // The default is `running`, because the task was resumed. If the default were `suspended`, an app would resume the task
-        // again.
+        // The default state is `running`, because the task was resumed. If the default were `suspended`, an app would resume the
+        // task again.
         guard let found else { return facts.last ?? TaskStatus(state: .running) }
         guard let record = found else { return TaskStatus() }
         let status = TaskStatus(record)

@@ -84,7 +84,7 @@ final class BackgroundSession: SessionEngine {
         (process, processNumber) = (AppRuntime.shared.identity, LaunchContext.currentNumber)
     }
 
-    /// Releases all objects and does not call the delegate, because the session's simulated process has ended on a test host.
+    /// Removes all objects and does not call the delegate, because the session's simulated process has ended on a test host.
     func abandon() {
         let waiting = state.withLock { state in
             state.life = .invalid
@@ -230,7 +230,7 @@ final class BackgroundSession: SessionEngine {
         guard !written.isEmpty else { return }
         var refusal: URLError?
         var recorded = 0
-        // A handler that runs again joins the uploads with a submission key that it began earlier, and begins only other uploads.
+        // A handler that runs again joins the earlier uploads that have a submission key, and begins only other uploads.
         let isRepeatable = written.allSatisfy { ($0.task as? URLSessionUploadTask)?.storedSubmissionKey != nil }
         let handled = HandledDelivery.current
         do {

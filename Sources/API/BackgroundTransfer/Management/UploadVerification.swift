@@ -131,7 +131,7 @@ private struct UploadCheck {
             case 200:
                 let found = try FileDigest.sha256(of: file)
                 if found.digest == receipt.sha256 { return .same }
-                // A web page may come from a captive portal, so it does not prove that the file on the server differs.
+                // A web page may come from a captive portal, so the page does not prove that the file on the server differs.
                 if response.mimeType?.lowercased() == "text/html" {
                     return .unreachable("the server sent a page instead of the file, perhaps because the server requires a login")
                 }

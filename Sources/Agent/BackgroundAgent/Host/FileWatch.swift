@@ -20,8 +20,8 @@ struct FileWatch: ~Copyable {
             close(made)
             throw error
         }
-        // The property is set last, because after that an error would also run `deinit`, which closes the descriptor a second
-        // time.
+        // The property is set last, because an error after this line would also run `deinit`, which closes the descriptor a
+        // second time.
         descriptor = made
     }
 

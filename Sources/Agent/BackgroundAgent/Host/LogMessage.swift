@@ -97,7 +97,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
         }
     }
 
-    /// The fields that follow the text of the message, in this order.
+    /// The fields that follow the text of the message, in their order.
     package var fields: [LogField] {
         switch self {
         case .agentStarted: [.pid]

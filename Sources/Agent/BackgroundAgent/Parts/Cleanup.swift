@@ -34,8 +34,8 @@ struct Cleanup {
                 pass.perform(.stopAttempt(id))
             }
             let commands = try pass.transaction.handle(.collected(now: pass.now), &transfer, now: pass.now)
-            // The request that removes data from the server is sent once, when the copy is removed. The result of the request is
-            // not needed, so the request is not an attempt of the transfer.
+            // When the copy of a file is removed, the request that removes the upload's data from the server is sent once. The
+            // result of the request is not needed, so the request is not an attempt of the transfer.
             if commands.contains(.removeBody), before.state != .completed, before.attempts > 0,
                 let removal = try AttemptPreparation.uploadMachine(before, pass.transaction)?.removal
             {

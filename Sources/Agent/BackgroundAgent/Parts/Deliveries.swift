@@ -16,7 +16,7 @@ enum Deliveries {
         let live = try pass.transaction.liveLaunches()
         let attached = try pass.transaction.attachedSessions()
         let served = live.servedSession(settings: pass.settings, now: pass.now)
-        // The session with the longest wait is first.
+        // The session that has waited longest is handled first.
         for (session, oldest) in sessions.sorted(by: { $0.oldest < $1.oldest }) {
             // A live launch or an attached process already receives the events, so no second process is started.
             if attached.contains(session) || live.contains(where: { $0.kind == .urlSession && $0.identifier == session }) {

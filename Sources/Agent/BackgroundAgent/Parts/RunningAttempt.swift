@@ -220,8 +220,8 @@ struct RunningAttempt {
         if transfer != before { try pass.transaction.record(transfer) }
     }
 
-    /// Handles a server's message that contains the address at which an upload can be resumed, and that arrives long before the
-    /// response.
+    /// Handles an interim message of the server that contains the address at which an upload can be resumed. The message arrives
+    /// long before the response.
     mutating func storeResumptionAddress(_ head: ResponseHead, _ pass: inout Pass) throws {
         guard case .upload(var machine, let source, let answer) = work,
             var transfer = try pass.transaction.transfer(id.transfer)
