@@ -83,7 +83,7 @@ package final class Agent {
     package func receive(_ event: AgentEvent) { receivedEvents.append(event) }
 
     /// Returns `true` if events were received, or if another process committed since the last pass. The agent's own commits also
-    /// cause change notifications. If many small transfers run, most change notifications are of this kind.
+    /// cause change notifications. If many small transfers run, the agent's own commits cause most change notifications.
     package func hasNews() throws(StoreError) -> Bool {
         guard receivedEvents.isEmpty else { return true }
         return parts.passScope.isNews(try ledger.readAfterRing { try $0.foreignVersion() })

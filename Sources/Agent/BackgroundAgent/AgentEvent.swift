@@ -72,7 +72,7 @@ package enum AgentEvent: Sendable {
 }
 
 extension [AgentEvent] {
-    /// The events that are kept while commits fail. Of the progress events of an attempt, only the latest event is kept.
+    /// The events that are kept while commits fail. Only the latest progress event of an attempt is kept.
     var withLatestProgressOnly: [AgentEvent] {
         var (progressed, moved): (Set<AttemptID>, Set<AttemptID>) = ([], [])
         let latest = reversed().filter { event in

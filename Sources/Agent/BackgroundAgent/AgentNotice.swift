@@ -101,8 +101,8 @@ extension Pass {
         try transaction.addNotification(notice.identifier, notice.content, dueAt: nil, now: now)
     }
 
-    /// Withdraws the notification about a host if no transfer waits for the host any more. The transfers that waited for the host
-    /// were cancelled or held. If another transfer later waits for the host, a new notification is shown.
+    /// Withdraws the notification about a host if no transfer waits for the host any more. The reason is that the transfers that
+    /// waited for the host were cancelled or held. If another transfer later waits for the host, a new notification is shown.
     mutating func withdrawSuspicions() throws {
         let transaction = transaction
         try retract { notice in

@@ -80,7 +80,7 @@ struct AgentParts {
     }
 
     /// Makes the decisions of a transaction if only transfer events arrived after the last complete pass. If many small transfers
-    /// run, most transactions are of this kind.
+    /// run, most transactions handle only such events.
     mutating func planTransfers(_ heard: [AgentEvent], _ pass: inout Pass) throws {
         try checkClocks(&pass)
         for event in heard { try handle(event, &pass) }

@@ -19,8 +19,8 @@ final class RehearsalMachine: ConditionsSource, Presenter {
 
     private let state: Mutex<State>
 
-    /// The error if this home belongs to a rehearsal and the rehearsal's control socket does not respond. If this error occurs,
-    /// the agent must not use the real machine instead.
+    /// The error if this home folder belongs to a rehearsal and the rehearsal's control socket does not respond. If this error
+    /// occurs, the agent must not use the real machine instead.
     struct ControlUnavailable: Error, CustomStringConvertible {
         let path: String
         var description: String { "this home folder belongs to a rehearsal, but the rehearsal does not respond at \(path)" }
@@ -43,7 +43,7 @@ final class RehearsalMachine: ConditionsSource, Presenter {
                 if next.number > machine.machine.number { machine.become(next) }
                 box.socket.write(line: String(machine.machine.number))
             }
-            // The rehearsal has ended or was killed. The agent must not continue in a home that will not be cleaned up.
+            // The rehearsal has ended or was killed. The agent must not continue in a home folder that will not be cleaned up.
             kill(getpid(), SIGTERM)
         }
         thread.name = "rehearsal"

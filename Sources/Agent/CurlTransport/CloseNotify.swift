@@ -5,8 +5,8 @@ import Synchronization
 /// Records whether a server sent the TLS alert close_notify.
 ///
 /// Over TLS, a body without a length is complete only if close_notify arrived (RFC 9112, 9.8). Without this check, an attacker on
-/// the network could shorten a file. libcurl before 8.14 ignores a missing close_notify. This libcurl also releases the
-/// connection before it reports success. For these reasons, an OpenSSL callback records the alert.
+/// the network could shorten a file. libcurl before 8.14 ignores a missing close_notify. Such a version of libcurl also releases
+/// the connection before it reports success. For these reasons, an OpenSSL callback records the alert.
 enum CloseNotify {
     /// Watches a connection until this object is deallocated.
     final class Watch {

@@ -37,7 +37,7 @@ final class CommandQueue: Sendable {
         self.multi = multi
     }
 
-    /// Adds a command. Returns `false` if the transport is stopped. The command is not added in this case.
+    /// Adds a command. Returns `false` if the transport is stopped. If the transport is stopped, the command is not added.
     func append(_ command: TransportCommand) -> Bool {
         state.withLock { state in
             guard !state.isStopping else { return false }

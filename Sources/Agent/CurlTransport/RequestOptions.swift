@@ -89,7 +89,7 @@ struct RequestOptions {
         if let certificateAuthorities { set(easy, CURLOPT_CAINFO, certificateAuthorities) }
         if let file = request.authorityFile {
             set(easy, CURLOPT_CAINFO, file)
-            // This option prevents the use of the system's folder of authorities.
+            // This option prevents the use of the system's folder of certificate authorities.
             _ = clibcurl_set_pointer(easy, CURLOPT_CAPATH, nil)
             // With this option, libcurl does not cache the certificates, so a replaced file is read at the next connection.
             set(easy, CURLOPT_CA_CACHE_TIMEOUT, 0)
@@ -130,8 +130,8 @@ struct RequestOptions {
             }
             set(easy, CURLOPT_CUSTOMREQUEST, method)
         }
-        // If a reused connection is dead, libcurl sends the request again on another connection. A new connection prevents this,
-        // because only the agent decides whether a request with side effects is repeated.
+        // If a reused connection is dead, libcurl sends the request again on another connection. A new connection prevents such a
+        // repetition. Only the agent decides whether a request with side effects is repeated.
         if !["GET", "HEAD", "OPTIONS", "PROPFIND"].contains(method) { set(easy, CURLOPT_FRESH_CONNECT, 1) }
     }
 

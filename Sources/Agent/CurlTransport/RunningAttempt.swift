@@ -58,7 +58,7 @@ final class RunningAttempt {
     private var lastActivity: Double?
     /// The time of the first header line since other data was last transferred.
     private var headersBegan: Double?
-    /// `true` while the sink or the source makes the server wait. The server's silence does not count during this pause.
+    /// `true` while the sink or the source makes the server wait. The server's silence is ignored during this pause.
     private var isPaused = false
     /// The number of bytes that arrived after the last activity and were too few to count as activity.
     private var trickle: Int64 = 0

@@ -71,8 +71,8 @@ package final class SessionBus {
     /// Returns GLib's shared connection. After a bus has ended, its connection stays the shared connection until GLib's own
     /// thread has released it.
     private func connect() throws(BusTrouble) -> OpaquePointer {
-        // Queued work of this thread may still reference the old connection. So within 2 s after a failure, only one attempt is
-        // made, without the wait of one second.
+        // Queued work of this thread may still reference the old connection. Within 2 s after a failure, this method therefore
+        // makes only one attempt and does not wait for one second.
         let wasStuck = stuckAt.map { g_get_monotonic_time() - $0 < 2_000_000 } ?? false
         for _ in 0..<(wasStuck ? 1 : 100) {
             var error: UnsafeMutablePointer<GError>?

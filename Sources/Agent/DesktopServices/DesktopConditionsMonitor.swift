@@ -68,7 +68,7 @@ package final class DesktopConditionsMonitor: ConditionsSource {
         loop.perform { [reader] in reader.publishChanges() }
     }
 
-    /// `true` if the system bus exists but does not respond. To find this out, the property connects to the bus and waits for a
+    /// `true` if the system bus exists but does not respond. To determine this, the property connects to the bus and waits for a
     /// response.
     package static var isSystemBusSilent: Bool {
         switch SystemBusConnection.open() {

@@ -53,8 +53,8 @@ package final class DesktopPresenter: Presenter {
         loop.perform { [client] in client.present(notice, replacing: serverID, of: server) }
     }
 
-    /// Removes a notification from the screen. For a notification of this process, `closed` follows. For a notification of an
-    /// earlier process, no event follows, because a server reports only to the process that sent the notification.
+    /// Removes a notification from the screen. For a notification of this process, the event `closed` follows. For a notification
+    /// of an earlier process, no event follows, because a server reports only to the process that sent the notification.
     package func withdraw(identifier: String, serverID: UInt32, of server: String?) {
         loop.perform { [client] in client.withdraw(identifier: identifier, serverID: serverID, of: server) }
     }

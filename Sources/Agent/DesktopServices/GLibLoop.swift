@@ -77,7 +77,8 @@ package final class GLibLoop: Sendable {
     }
 
     private func postQuit() {
-        // The quit is posted as work, because a direct quit would have no effect before the thread reaches `g_main_loop_run`.
+        // The end of the loop is posted as work, because a direct call would have no effect before the thread reaches
+        // `g_main_loop_run`.
         let held = HeldLoop(context: g_main_context_ref(context), loop: g_main_loop_ref(loop), ended: ended)
         perform { held.quit() }
     }
@@ -91,7 +92,7 @@ private final class PostedWork: Sendable {
     }
 }
 
-/// Additional references to the C objects. The thread and a posted quit own these references.
+/// Additional references to the C objects. The thread and the posted work that ends the loop own these references.
 private final class HeldLoop: Sendable {
     nonisolated(unsafe) private let context: OpaquePointer
     nonisolated(unsafe) private let loop: OpaquePointer

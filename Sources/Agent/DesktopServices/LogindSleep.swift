@@ -149,7 +149,7 @@ private final class SleepInhibitor: @unchecked Sendable {  // This is safe becau
     // MARK: Calling
 
     private func connect() -> OpaquePointer? {
-        // If the bus was restarted, the earlier connection is closed.
+        // If the bus was restarted, the earlier connection has already been closed.
         if let closed = connection, g_dbus_connection_is_closed(closed) != 0 {
             g_object_unref(UnsafeMutableRawPointer(closed))
             connection = nil

@@ -8,7 +8,7 @@ struct NetworkInterface: Sendable, Equatable {
     /// `true` if the interface has a carrier. For example, a bridge whose containers are stopped has no carrier.
     var isRunning: Bool
     var isLinkLocal: Bool
-    /// The address of the interface as a number.
+    /// The address of the interface in numeric form.
     var address = ""
 
     /// Returns `true` if another machine may be reachable. IPv6 link-local addresses are ignored, because every interface with a

@@ -96,7 +96,7 @@ final class NotificationServerClient: @unchecked Sendable {  // This is safe bec
             if notice.alerts, server.hidesReplacements, target.serverID != 0 {
                 handle(messages?.drainSignals(about: target.serverID) ?? [])
                 // The notification is shown again with a new number. If the agent is killed after it closed the notification, the
-                // next agent shows the notification.
+                // next agent shows the notification again.
                 removeAdopted(notice.identifier)
                 shown[notice.identifier] = nil
                 target.close()

@@ -230,8 +230,8 @@ final class SystemBus {
         return g_variant_get_boolean(value) != 0
     }
 
-    /// Returns `true` if a `PropertiesChanged` signal (`sa{sv}as`) contains the time zone. The time zone may be changed or
-    /// invalidated.
+    /// Returns `true` if a `PropertiesChanged` signal (`sa{sv}as`) contains the time zone. The signal may contain a new time
+    /// zone, or may mark the time zone as invalidated.
     private static func namesTimeZone(_ parameters: OpaquePointer?) -> Bool {
         guard let parameters, String(cString: g_variant_get_type_string(parameters)) == "(sa{sv}as)" else {
             return false

@@ -389,7 +389,7 @@ final class BackgroundSession: SessionEngine {
             if known.successor(of: self)?.state.withLock({ $0.isAttached }) == true { return }
             try $0.detach(session: identifier, process: process)
         }
-        // The counter is read on this thread, because on the delegate's queue `shared` may return the counter of another test.
+        // The counter is read now, because on the delegate's queue `shared` may return the counter of another test.
         let calls = OutstandingCalls.shared
         calls.enter()
         session.onDelegateQueue {

@@ -3,8 +3,8 @@ import ProcessSupport
 /// The identifiers for new tasks of a background session. This process reserves identifiers in the ledger, so that no other
 /// process uses the same identifiers.
 struct TaskIdentifiers {
-    /// The number of identifiers in the next reservation. The number grows with each reservation, because each reservation is a
-    /// commit.
+    /// The number of identifiers in the next reservation. The number grows with each reservation, because fewer reservations need
+    /// fewer commits.
     private var blockSize = 16
     private static let largestBlock = 1_024
 

@@ -253,8 +253,8 @@ public enum BackgroundTransfers {
         return try AppRuntime.shared.commit(beforeStart: comeBack) { transaction -> Changes in
             var changes = Changes()
             if case .ids(let ids) = selection { changes.unknown = ids }
-            // The time is recorded even if no row changes. If the agent sends no requests to a server that it could not reach,
-            // the new time makes the agent try this server again.
+            // The time of the action is recorded even if no row changes. If the agent sends no requests to a server that it could
+            // not reach, the new time makes the agent try this server again.
             if action == .retry || action == .resume { try transaction.setFact(.retriedAt, now) }
             for var transfer in try transaction.transfers() {
                 guard let id = transfer.id, selection.contains(id) else { continue }

@@ -96,8 +96,8 @@ private struct UploadCheck {
         return request
     }
 
-    /// Downloads the original photo from Immich and compares it. If Immich does not send the photo, for example because the API
-    /// key has no permission, compares the SHA-1 that Immich recorded.
+    /// Downloads the original photo from Immich and compares it with the uploaded file. If Immich does not send the photo, for
+    /// example because the API key has no permission, compares the SHA-1 that Immich recorded.
     private func askImmich(at url: URL, _ opener: BackgroundTransfers.Credential?) async throws -> UploadFinding {
         // The address of the Immich site can contain a path. The address in the receipt is SITE/photos/ID.
         let site = url.deletingLastPathComponent().deletingLastPathComponent()
@@ -140,8 +140,8 @@ private struct UploadCheck {
                 return upload.upload?.method == .multipart
                     ? .unknown("the server sends other content from this address") : .differs
             case 404, 410:
-                // If the response comes from another address than the requested one, it does not prove that the file was removed.
-                // The response may come from a captive portal, or the server may have a new address.
+                // If the response comes from another address than the requested one, the response does not prove that the file
+                // was removed. The response may come from a captive portal, or the server may have a new address.
                 return Self.isAnswer(response, of: request) ? .gone : .unreachable("the server redirected to another address")
             case 401, 403: return .unreachable("the server does not permit reading the file")
             case 405: return .unknown("the server does not support requests that read the file")

@@ -19,8 +19,8 @@ enum Delivery: Sendable {
     }
 }
 
-/// The delegate calls that have to wait, in order. Calls wait while the delegate has not decided about the response headers, or
-/// while the task is suspended. If many deliveries wait, small pieces of a body are joined to larger ones.
+/// The calls of the delegate that have to wait, in their order. Calls wait while the delegate has not decided about the response
+/// headers, or while the task is suspended. If many deliveries wait, small pieces of a body are joined to larger ones.
 struct DeferredDeliveries: Sendable {
     /// If at least this number of deliveries wait, new bytes of a body are appended to the last waiting bytes.
     static let mostApart = 64

@@ -4,7 +4,7 @@ import TransferMachines
 
 // Calls the delegate, and ends a task.
 extension OrdinaryRun {
-    /// Calls the delegate on the delegate's queue, in the order of these calls.
+    /// Calls the delegate on the delegate's queue, in the order of the calls of this method.
     func callDelegate<Hearer>(_ kind: Hearer.Type, _ body: @escaping @Sendable (URLSession, Hearer) -> Void) {
         guard let hearer = task.receiver(as: kind, or: engine.delegate) else { return }
         nonisolated(unsafe) let delegate = hearer

@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-// Provides the request body, receives the response, and decides what follows after an attempt.
+// Provides the request body, receives the response, and decides on the next step after an attempt.
 extension OrdinaryRun: BodySink {
     // MARK: The request's body
 

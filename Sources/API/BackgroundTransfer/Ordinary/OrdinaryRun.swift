@@ -284,8 +284,8 @@ final class OrdinaryRun: TaskRun {
             // cookies were stored. Such headers are still delivered, unless the app cancelled the task.
             if state.isEndPosted, !isHead || state.wasCancelled { return }
             if isHead { state.deferred.waitForDecision() }
-            // If the task was cancelled, the delegate makes no decision any more. Bytes that would wait for this decision are
-            // dropped.
+            // If the task was cancelled, the delegate is not asked for a decision any more. Bytes that would wait for this
+            // decision are dropped.
             if case .bytes = delivery, state.wasCancelled, state.deferred.isUndecided { return }
             let (isKept, cost) = state.wasCancelled ? (false, delivery.cost) : state.deferred.keep(delivery, isHead: isHead)
             state.backlog += cost

@@ -206,7 +206,7 @@ final class OrdinarySession: SessionEngine {
 
     private func considerEnding() {
         let ended = state.withLock { state -> (URLSession?, HeldDelegate?)? in
-            // If the app has created a task that it has not resumed yet, the session also stays valid.
+            // If the app has created a task that it has not resumed yet, the session stays valid.
             guard state.life == .ending, state.runs.isEmpty, state.tasks.isEmpty else { return nil }
             state.life = .invalid
             defer { (state.delegate, state.tasks) = (nil, [:]) }

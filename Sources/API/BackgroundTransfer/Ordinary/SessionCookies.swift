@@ -8,7 +8,7 @@ struct SessionCookies: Sendable {
     /// for each cookie.
     static let mostPerAnswer = 50
     /// The maximum number of cookies that the store keeps for one domain, and for all domains together. Source of the numbers:
-    /// RFC 6265, 6.1, which asks for at least 50 and 3000.
+    /// RFC 6265, 6.1, which asks for at least 50 cookies for each domain and 3000 cookies in total.
     static let (mostPerDomain, mostInAll) = (180, 3000)
     /// The maximum number of bytes of a cookie's name and value together, and of all its attributes together. Source of the
     /// numbers: RFC 6265bis, 5.6.

@@ -55,7 +55,7 @@ final class CopyCheck: DiskWork {
         return rest
     }
 
-    /// Handles the end of the transfer in the attempt.
+    /// Handles the end of the attempt's transfer.
     ///
     /// - Returns: `true` if the digest is known or not needed. If the value is `false`, `.attemptFinished` is posted after the
     ///   digest is computed.

@@ -14,7 +14,7 @@ package final class DiskWorker: @unchecked Sendable {  // This is safe because t
     package static let shared = DiskWorker()
 
     /// `false` if the worker has no thread and works only when it is called. Tests with simulated time use such a worker, because
-    /// they then know when the work is complete.
+    /// the work is then complete when the call returns.
     let hasThread: Bool
 
     /// If an ended attempt has at most this number of bytes without a digest, the owner of the attempt waits for the digest.
@@ -23,8 +23,8 @@ package final class DiskWorker: @unchecked Sendable {  // This is safe because t
     /// The system calls for the files of this worker and for all other files of transfers.
     package let calls: FileCalls
 
-    /// - Parameter waitedFor: The maximum number of bytes without a digest for which an owner waits. If `waitedFor` is negative,
-    ///   an owner never waits.
+    /// - Parameter waitedFor: The maximum number of bytes without a digest for which the owner of an attempt waits. If
+    ///   `waitedFor` is negative, the owner never waits.
     package init(hasThread: Bool = true, waitedFor: Int64 = 16 << 20, calls: FileCalls = FileCalls()) {
         (self.hasThread, self.waitedFor, self.calls) = (hasThread, waitedFor, calls)
     }

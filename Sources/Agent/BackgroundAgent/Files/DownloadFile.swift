@@ -213,7 +213,7 @@ final class DownloadFile: BodySink, DiskWork {
         return .nothing
     }
 
-    /// Notifies an owner that waits until all bytes are synced and hashed.
+    /// Notifies the owner of the file if the owner waits until all bytes are synced and hashed.
     private func endSettling(_ beginning: Int) {
         let settled = state.withLock { state -> WireEnd? in
             guard state.bytes.beginning == beginning, case .reported(let end) = state.settling else { return nil }

@@ -39,7 +39,7 @@ package struct FileTrouble: Error, Equatable {
     ///
     /// - Parameters:
     ///   - file: A file in the folder.
-    ///   - folder: The folder as the process that queued the download saw it.
+    ///   - folder: The identity of the folder at the time when a process queued the download.
     static func otherFolder(of file: URL, _ folder: SeenFolder?) -> FileTrouble? {
         let path = file.deletingLastPathComponent().path
         if let mount = folder?.absentMount {
@@ -129,7 +129,7 @@ package enum FileName {
         case .missing, .noFolder, .notAFile, .impossible, .noRoom:
             return .failed(FileTrouble(number, ofNewFile: whole.path))
         }
-        // The file system has no hard links, so the name can only be checked directly before the renaming.
+        // The file system has no hard links, so the agent can only check directly before the renaming whether the name is free.
         return isTaken(whole) ? nextFree(part, whole) : replace(part, whole, calls)
     }
 

@@ -164,8 +164,8 @@ final class EventLoop {
         epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil)
     }
 
-    /// Sets the date of the next wake-up, or no wake-up for `nil`. If the clock is set, the timer reports this even if no date is
-    /// set.
+    /// Sets the date of the next wake-up. If the date is `nil`, no wake-up is set. If the clock is set, the timer reports this
+    /// even if no date is set.
     func setTimer(_ date: Date?) {
         var specification = itimerspec()
         // The timer never fires for a date so far in the future, but still reports a change of the clock.

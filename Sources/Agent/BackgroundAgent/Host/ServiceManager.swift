@@ -13,8 +13,8 @@ package enum ServiceManager {
 
     private static let first: Int32 = 3
 
-    /// - Parameter isSocket: checks whether a descriptor is a socket. The variables may come from a process whose descriptors are
-    ///   closed.
+    /// - Parameter isSocket: checks whether a descriptor is a socket. The check is necessary, because the variables may be old
+    ///   and the descriptor may already be closed.
     static func passedSocket(_ environment: [String: String], isSocket: (Int32) -> Bool) -> Int32? {
         guard environment["LISTEN_PID"] == "\(getpid())", environment["LISTEN_FDS"].flatMap({ Int($0) }) ?? 0 > 0, isSocket(first)
         else { return nil }

@@ -108,8 +108,8 @@ enum AttemptPreparation {
         }
     }
 
-    /// Returns the names in this folder that other uploads of this computer use or may use. `open` contains the names of uploads
-    /// that have no response yet.
+    /// Returns the names in the server's folder that other uploads of this computer use or may use. `open` contains the names of
+    /// uploads that have no response yet.
     ///
     /// `stored` contains the names of completed uploads. These names are necessary if the server does not report whether a name
     /// is in use. The names are also necessary if the server may already have the file of this upload in the folder.

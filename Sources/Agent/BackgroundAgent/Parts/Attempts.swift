@@ -157,7 +157,7 @@ struct Attempts {
         KillPoint.reach(.transferCommitting, id)
     }
 
-    /// Handles progress of a download. The download continues at an offset, or all received bytes are synced because the server
+    /// Handles progress of a download. The download continued at an offset, or all received bytes were synced because the server
     /// sends no more bytes.
     func recordMovedDownload(of attempt: AttemptID, _ pass: inout Pass) throws { try running(attempt)?.recordProgress(&pass) }
 

@@ -53,7 +53,7 @@ enum DueRequests {
         return WakeCause.of(request.life(.pending), moments, now: pass.now)
     }
 
-    /// Launches a request now because a command asked for it. Returns the text that the user sees.
+    /// Launches a request now because a command requested the launch. Returns the text that the user sees.
     static func simulateLaunch(_ identifier: String, _ pass: inout Pass) throws -> String {
         guard let request = try pass.transaction.request(identifier) else {
             return "error: no request named \(identifier) is pending"

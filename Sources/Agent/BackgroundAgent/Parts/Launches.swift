@@ -45,7 +45,7 @@ struct Launches {
     /// recorded its identity.
     mutating func awaitIdentity(of id: Int64) { watches[id, default: Watch()].unwatched = .unidentified }
 
-    /// Records that the process of a launch is out of reach. The launch ends when its lock is free.
+    /// Records that the agent cannot watch, warn or kill the process of a launch. The launch ends when its lock is free.
     mutating func markUnwatched(_ id: Int64) { watches[id, default: Watch()].unwatched = .outOfReach }
 
     mutating func record(ended id: Int64, _ end: ProcessEnd) { watches[id, default: Watch()].end = end }

@@ -27,8 +27,8 @@ package enum Lifetime: Equatable {
     package struct Quit: Equatable {
         /// `true` if the agent also removes requests that handlers submit while they are being stopped.
         var forGood: Bool
-        /// `true` if a newer version uses the ledger. The newer version may have changed the ledger before or after the request
-        /// to quit.
+        /// `true` if a newer version of the agent uses the ledger. The newer version may have changed the ledger before or after
+        /// the request to quit.
         var isSuperseded: Bool
     }
 
@@ -43,7 +43,7 @@ package enum Lifetime: Equatable {
         }
     }
 
-    /// `true` if the rules of a newer version apply to the ledger.
+    /// `true` if the rules of a newer version of the agent apply to the ledger.
     var isSuperseded: Bool {
         switch self {
         case .draining, .finished(.superseded): true
@@ -66,7 +66,7 @@ package enum Lifetime: Equatable {
         }
     }
 
-    /// Stops all work because of a request. Returns `true` if this is the first request.
+    /// Stops all work because of a request. Returns `true` if no stop was requested before.
     mutating func quit(forGood: Bool) -> Bool {
         switch self {
         case .quitting(var quit):
@@ -80,7 +80,7 @@ package enum Lifetime: Equatable {
         }
     }
 
-    /// Records that a newer version changed the ledger. Returns `true` if running work is allowed to finish.
+    /// Records that a newer version of the agent changed the ledger. Returns `true` if running work is allowed to finish.
     mutating func drain() -> Bool {
         switch self {
         case .working, .finished(.idle), .finished(.away):

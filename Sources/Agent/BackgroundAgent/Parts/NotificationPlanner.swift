@@ -10,7 +10,7 @@ struct NotificationPlanner {
     private var calls = ServerCalls()
     private var summaries = Summaries()
     private var progress = ProgressNotices()
-    /// `true` after unreadable rows of an earlier version were removed.
+    /// `true` after unreadable rows of an earlier version of the agent were removed.
     private var hasCleaned = false
 
     /// `true` while the agent waits for a reply of the notification server.
@@ -312,7 +312,7 @@ struct NotificationPlanner {
     }
 
     /// If the user has disabled the kind of a notification, keeps the notification for a day. If the user enables the kind again
-    /// within this day, the notification is shown. After the day it is dropped, so that a disabled kind does not fill the ledger.
+    /// within this day, the notification is shown. After the day it is discarded, so that it does not fill the ledger.
     private func retainSilenced(_ record: NotificationRecord, _ pass: inout Pass) throws {
         var changed = record
         if let until = changed.recordSilenced(now: pass.now, zone: pass.zone) {

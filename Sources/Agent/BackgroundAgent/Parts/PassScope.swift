@@ -64,7 +64,7 @@ struct PassScope {
     func isNews(_ version: Int) -> Bool { version != seenVersion }
 
     /// Returns the date of the next wake-up. If a past date occurs twice, the wake-up is delayed, because an immediate pass would
-    /// have an equal result.
+    /// have the same result.
     mutating func nextWake(_ wake: Date?, now: Date) -> Date? {
         guard let wake, wake <= now else { return wake }
         defer { lastPastWake = wake }

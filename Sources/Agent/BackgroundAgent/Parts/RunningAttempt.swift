@@ -126,7 +126,7 @@ struct RunningAttempt {
         case upload(UploadMachine, UploadFile?, BodyHandling)
     }
 
-    /// The handling of the response body of an upload's request.
+    /// The possible uses of the response body of an upload's request.
     enum BodyHandling {
         case kept(ResponseSink)
         case compared(ComparisonSink)
@@ -185,7 +185,7 @@ struct RunningAttempt {
         return end
     }
 
-    /// Handles the end of the transfer in this attempt.
+    /// Handles the end of the attempt's transfer.
     ///
     /// - Returns: `true` if no slow work is left. If the value is `false`, `.attemptFinished` is posted when the slow work is
     ///   complete.

@@ -12,8 +12,8 @@ struct ServerCalls {
     /// After this number of seconds, newer content is sent even if an earlier call to the server has not ended. Every call ends
     /// in less time.
     private static let longestCall: Double = 60
-    /// The number of seconds after which newer content is shown although the server has not replied to the old content. The
-    /// server may never reply.
+    /// After this number of seconds, newer content is shown even if the server has not replied to the old content. The server may
+    /// never reply.
     private static let longestFreeze: Double = 900
     /// The number of seconds after which a silent server is queried. The query is repeated after the same number of seconds.
     private static let longestSilence: Double = 60
@@ -131,7 +131,7 @@ struct ServerCalls {
     /// The condition for the next try after a failure.
     private enum Next { case whenSomethingChanges, afterPause, whenAnswered }
 
-    /// The meaning of a failure to show a notification.
+    /// The description of a failure to show a notification.
     struct Trouble {
         let text: String
         /// `true` if the server received the notification and may still show it.
@@ -200,7 +200,7 @@ struct ServerCalls {
         return lost
     }
 
-    /// Queries a silent server. If the server lost the only call, the agent would otherwise never find out that the server
+    /// Queries a silent server. If the server lost the only call, the agent would otherwise never detect that the server
     /// responds.
     private mutating func askAboutSilent(_ pass: inout Pass) {
         var isAsked = false

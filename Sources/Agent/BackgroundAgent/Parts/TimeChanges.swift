@@ -14,8 +14,8 @@ enum TimeChanges {
         // Only one such launch runs at a time. Time changes during the launch are reported after the launch.
         guard !isLive else { return }
         let now = pass.now
-        // If a failure has a date in the future, the clock was set back after the failure. The failure does not count, because
-        // its pause has ended.
+        // If a failure has a date in the future, the clock was set back after the failure. The failure is ignored, because its
+        // pause has ended.
         let failures = try pass.transaction.endedLaunches(.significantTimeChange, identifier, limit: 20)
             .prefix { $0.outcome?.isResult == false && $0.endedAt ?? now <= now }
         guard let generation = pass.generation(after: failures) else { return }

@@ -31,7 +31,7 @@ struct TimeWatch {
 
     private static func offset(_ moment: ClockReading) -> Double { moment.now.timeIntervalSince1970 - moment.awake }
 
-    /// The change of the clocks after the last check.
+    /// The change of the clocks since the last check.
     struct Change {
         /// The number of seconds by which the wall clock moved relative to the time awake. The cause is a set clock or a sleep.
         var shift: Double
@@ -65,7 +65,7 @@ struct TimeWatch {
     private mutating func creditTimeAway(_ skipped: Double, _ pass: Pass) throws {
         var away = skipped
         if lastRecorded == nil, let seen = try pass.transaction.fact(.lookedAt) {
-            // An agent that exited until a planned date missed nothing before this date.
+            // If an agent exited until a planned date, no work was missed before this date.
             let absence = try pass.transaction.fact(.absence)
             let planned = absence.map { $0.until ?? pass.now } ?? seen
             away += max(pass.now.timeIntervalSince(max(seen, planned)), 0)
@@ -78,8 +78,9 @@ struct TimeWatch {
 
     /// Time in which no agent ran or the machine slept is ignored if it is at most this number of seconds.
     private static let notAway: Double = 60
-    /// The number of seconds between two records of a check. After a crash, a new agent treats the time after the last record as
-    /// time in which no agent ran. The earlier agent may have been running for up to this number of seconds of that time.
+    /// The number of seconds after which the time of a check is recorded again. After a crash, a new agent treats the time after
+    /// the last record as time in which no agent ran. The earlier agent may have been running for up to this number of seconds of
+    /// that time.
     private static let recordingInterval: Double = 300
 
     /// Handles a change of the clock, or the end of a sleep. The agent may have missed planned dates.
