@@ -165,8 +165,7 @@ package struct AgentStarter: Sendable {
     }
 
     private func spawn(_ path: String, inheriting descriptor: Int32) -> Result {
-        // If a resource limit is too low, an agent could not work. The lock of such an agent would prevent the start of another
-        // agent that can work.
+        // If a resource limit is too low, an agent could not work, and its lock would prevent the start of a working agent.
         if let obstacle = ResourceLimits.obstacle { return .failed("in this shell \(obstacle). Use another shell") }
         let log = openLog()
         defer { if log >= 0 { close(log) } }

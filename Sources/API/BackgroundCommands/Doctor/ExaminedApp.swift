@@ -73,8 +73,8 @@ struct ExaminedApp {
         }
     }
 
-    /// - Parameter verb: the name of the current command. Each command in a fix contains the arguments that the user typed before
-    ///   this name.
+    /// - Parameter verb: the name of the current command. Each command of the app in a fix repeats the arguments that the user
+    ///   typed before this name.
     static func current(verb: String) -> ExaminedApp {
         let runtime = AppRuntime.shared
         return ExaminedApp(
