@@ -13,8 +13,8 @@ struct CourierApp: App {
                 let delegate = CourierDelegate()
                 let session = URLSession(
                     configuration: .background(withIdentifier: identifier), delegate: delegate, delegateQueue: nil)
-                // Simulates an app that counts its transfers. The app returns while its delegate still processes the last
-                // transfer.
+                // Simulates an app that counts its transfers. The app calls the completion handler while its delegate still
+                // processes the last transfer.
                 if let count = ProcessInfo.processInfo.environment["COURIER_COUNT"].flatMap({ Int($0) }) {
                     await delegate.completions(count)
                 } else {
@@ -88,7 +88,8 @@ enum CourierMain {
         CourierApplication.main()
     }
 
-    /// Handles the events of sessions in a closure instead of a scene, with the parameters of `UIApplicationDelegate`'s method.
+    /// Handles the events of sessions in a closure instead of a scene. The closure has the parameters of
+    /// `UIApplicationDelegate`'s method.
     private static func runWithEventsHandler() {
         guard CommandLine.arguments.count == 1 else { return }
         BackgroundTransfers.handleEventsForBackgroundURLSession { identifier, completionHandler in
@@ -97,8 +98,8 @@ enum CourierMain {
             let session = URLSession(
                 configuration: .background(withIdentifier: identifier), delegate: delegate, delegateQueue: nil)
             Task {
-                // Simulates an app that counts its transfers. The app returns while its delegate still processes the last
-                // transfer.
+                // Simulates an app that counts its transfers. The app calls the completion handler while its delegate still
+                // processes the last transfer.
                 if let count = ProcessInfo.processInfo.environment["COURIER_COUNT"].flatMap({ Int($0) }) {
                     await delegate.completions(count)
                 } else {

@@ -4,7 +4,7 @@ import Foundation
 /// An application delegate that begins uploads without waiting for them.
 final class CourierUploads: ApplicationDelegate {
     func applicationDidFinishLaunching() {
-        // The task is detached, because methods of an actor also do not run on the main thread.
+        // The uploads begin in a detached task, because the methods of an actor also do not run on the main thread.
         Task.detached { for _ in 0..<2 { Self.begin() } }
     }
 

@@ -15,7 +15,7 @@ struct RealmApp: App {
             }
             .backgroundTask(.appRefresh("refreshTodoRealm")) {
                 guard await TodoItems.isUserLoggedIn else { return }
-                // Opening the items downloads and stores them. The result itself is not needed.
+                // Opening the items downloads and stores them. The app does not use the returned items, so an error is ignored.
                 _ = try? await TodoItems.open(downloadBeforeOpen: .always)
             }
     }

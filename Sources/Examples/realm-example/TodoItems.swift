@@ -3,7 +3,7 @@ import Foundation
 
 /// A list of items that is stored on a server (`REALM_SERVER`) and in a local file.
 struct TodoItems: Codable, Sendable {
-    /// The download that comes before the opening of the local file.
+    /// Determines whether the items are downloaded before the local file is opened.
     enum OpenBehavior: Sendable {
         /// The local file is opened without a download.
         case never

@@ -24,7 +24,7 @@ struct TideApp: App {
                 UNUserNotificationCenter.current().removeDeliveredNotifications(withIdentifiers: [response.identifier])
             }
             .backgroundTask(.significantTimeChange) {
-                // After a change of the day or the time zone, the delivered notifications are wrong.
+                // The delivered notifications are outdated when the day or the time zone has changed.
                 UNUserNotificationCenter.current().removeAllDeliveredNotifications()
             }
     }

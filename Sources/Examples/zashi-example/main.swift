@@ -1,6 +1,6 @@
 // Synchronizes in the background as the iOS app Zashi does: a processing task at night, with external power and an unmetered
-// network. The expiration handler stops the task. As in Zashi, the steps of a launch are: schedule the next task, check the
-// network, start the work, set the expiration handler, complete the task.
+// network. The expiration handler stops the task. A launch schedules the next task, checks the network, starts the work, sets the
+// expiration handler, and completes the task, as in Zashi.
 import BackgroundCommands
 import BackgroundTasks
 import Foundation

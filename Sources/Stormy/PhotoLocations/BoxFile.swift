@@ -39,7 +39,7 @@ struct BoxFile {
     private var view: ByteView { film.view }
     private let block: String
 
-    /// The file consists of all bytes of the view, because other films may follow the first film.
+    /// The view contains all bytes of the file, because other films may follow the first film.
     init(_ view: ByteView, _ block: String) { self.init(film: Film(view), block) }
 
     private init(film: Film, _ block: String) { (self.film, self.block) = (film, block) }
@@ -54,7 +54,7 @@ struct BoxFile {
         guard view.search.begin("boxes", at: view.offset(0)) else { return }
         view.search.nest(block) {
             var start = 0
-            // The offsets of an appended film count from the beginning of that film.
+            // The offsets in an appended film are relative to the beginning of this film.
             for end in nextFilms + [view.count] where !view.search.isFinished {
                 let part = view.part(start, end - start)
                 if start == 0 || view.search.begin("boxes", at: part.offset(0)) {
@@ -204,7 +204,7 @@ struct BoxFile {
         }
     }
 
-    /// Cleans a deflated directory of QuickTime. The directory consists of four bytes with its size, and a box `moov`.
+    /// Cleans a deflated directory of QuickTime. The content is the size of the directory (four bytes), followed by a box `moov`.
     private func cleanCompressedMovie(_ box: Box, _ name: String) {
         guard let data = box.child("cmvd")?.content.from(4), let movie = Deflate.inflate(data.allBytes(), limit: 32 << 20) else {
             return view.search.fail(.unproven(block: name))

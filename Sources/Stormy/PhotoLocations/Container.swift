@@ -93,7 +93,7 @@ enum Container {
 
     /// Fails the search if a location is found in a JPEG XL codestream without boxes. Such a codestream contains no metadata, and
     /// only a decoder finds its end. A found location is after the end of the codestream, or occurs in coded data by chance. In
-    /// each case, the photo is not sent.
+    /// both cases, the photo is not sent.
     private static func holdJPEGXL(_ view: ByteView) {
         let name = "data in the JPEG XL picture"
         OpaqueBytes(view, name).clean()

@@ -17,7 +17,8 @@ struct ContentCredentials {
     /// Registers the credentials for removal. The credentials are removed if they contain a location, or if another byte of the
     /// file changes, because the signature is then invalid.
     ///
-    /// - Parameter remove: A closure that overwrites the credentials. The argument of the closure is their name in messages.
+    /// - Parameter remove: A closure that overwrites the credentials. The argument of the closure is the name of the credentials
+    ///   in messages.
     func register(remove: @escaping (String) -> Void) {
         let bytes = view.allBytes()
         guard Self.words.contains(where: { bytes.firstRange(of: Array($0.utf8)) != nil }) else {

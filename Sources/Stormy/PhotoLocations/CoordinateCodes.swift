@@ -194,7 +194,7 @@ extension CoordinateText {
     ]
     /// The last parts of the host names of map services, with the first character of the path.
     private static let domains = [".com/", ".org/", ".cz/", ".ru/", ".earth/", ".gl/", ".gl?", ".apple/", ".ch/"]
-    /// The words of texts about a location, as patterns of at least two letters.
+    /// The words that indicate a location in a text, as patterns of at least two letters.
     static let words: [[UInt8]] = {
         var result = (links + domains + sentences + ["deg ", "@-"]).map { Array($0.utf8) } + labels
         result += names.flatMap(PlainLetters.cases).map { Array($0.utf8) }

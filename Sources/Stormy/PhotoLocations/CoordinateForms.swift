@@ -1,10 +1,10 @@
 /// This extension finds coordinates that have no name and are recognized by their form. These forms are ISO 6709 text, NMEA
 /// sentences of GPS receivers, and numbers with hemispheres.
 extension CoordinateText {
-    /// Finds a place of ISO 6709, for example "+48.1373+011.5755/".
+    /// Finds a location in the format ISO 6709, for example "+48.1373+011.5755/".
     ///
-    /// Catalogue numbers have a similar form. A text counts as a place only if its minutes are valid. It must also have digits
-    /// after its points, or a "/" at its end.
+    /// Catalogue numbers have a similar form. A text counts as a location only if its minutes are valid. The text must also have
+    /// digits after its points, or a "/" at its end.
     func place(at position: Int) -> Find? {
         let text = Array(letters[position...].prefix(60))
         var parts: [(digits: Int, fraction: Int, isPossible: Bool)] = []
@@ -70,7 +70,7 @@ extension CoordinateText {
         /// The number of digits before the point, in the last number of the angle.
         var whole: Int
 
-        /// Returns whether two angles are precise enough to be a place. Less precise numbers may be measurements.
+        /// Returns whether two angles have enough digits to be a location. Less precise numbers may be measurements.
         func makesPlace(with other: BareAngle, digits: Int) -> Bool {
             guard parts == other.parts, degrees <= 90, other.degrees <= 180 else { return false }
             switch parts {

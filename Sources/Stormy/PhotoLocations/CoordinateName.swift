@@ -59,7 +59,7 @@ enum CoordinateName: Equatable {
         String(decoding: word.map { (65...90).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
     }
 
-    /// - Parameter name: Letters, digits, and the marks "_", ":", "." or "-" between them.
+    /// - Parameter name: The characters of the name: letters, digits, and the marks "_", ":", "." or "-" between them.
     init?(_ name: some Sequence<UInt8>) {
         let name = Array(name)
         var words = Self.words(name)

@@ -61,7 +61,7 @@ extension Deflate {
         let kinds: [Int: [UInt8]] = [5: [0], 6: [2, 0], 7: [2, 8, 0], 9: [2, 8, 32, 0, 0]]
         if length == 0 { return [] }
         guard let size = [5, 6, 7, 9].first(where: { first in length >= first && (length - first) % 5 == 0 }) else {
-            // If a length is 8 more than a multiple of 5, the blocks have lengths of 6 and 7.
+            // The lengths 13, 18, 23 and so on require a block of 6 bytes and a block of 7 bytes.
             guard length >= 13, let rest = emptyBlocks(in: length - 6) else { return nil }
             return kinds[6]! + [0, 0, 0xFF, 0xFF] + rest
         }

@@ -5,7 +5,7 @@ struct GIFFile {
 
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
-    /// - Returns: `false` if the file is damaged. In this case, the search of all bytes reads the remaining bytes.
+    /// - Returns: `false` if the file is damaged. The search of all bytes then reads the bytes after the damage.
     func clean() -> Bool {
         guard let flags = view.number(10, 1) else { return false }
         var position = 13 + Self.colours(flags)

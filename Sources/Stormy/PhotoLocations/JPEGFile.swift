@@ -61,8 +61,8 @@ struct JPEGFile {
         return (segments, view.count)
     }
 
-    /// Returns the next marker after coded pixels that is neither a stuffed zero nor a restart. Returns the end of the view if
-    /// there is no such marker.
+    /// Returns the next marker after the coded pixels. Stuffed zeros and restart markers are skipped. Returns the end of the view
+    /// if there is no such marker.
     private func nextMarker(from start: Int) -> Int {
         var position = start
         while position < view.count {

@@ -290,7 +290,7 @@ struct LocationProof {
         guard czlib_inflate_start(&stream) == Z_OK else { return [] }
         defer { inflateEnd(&stream) }
         return bytes.withUnsafeBufferPointer { input in
-            // zlib only reads its input.
+            // The cast is safe, because zlib does not write to its input.
             stream.next_in = UnsafeMutablePointer(mutating: input.baseAddress! + start)
             stream.avail_in = UInt32(input.count - start)
             var (result, status) = ([UInt8](), Z_OK)

@@ -6,8 +6,8 @@ package struct FoundPlace: Sendable, Hashable {
     package var latitude: Double?
     /// The longitude in degrees. West is negative.
     package var longitude: Double?
-    /// The bytes of a number in the file. The bytes are stored only if they rarely occur by chance, so that a search for them is
-    /// useful.
+    /// The bytes of a coordinate, as they are in the file. The bytes are stored only if they rarely occur by chance, so that a
+    /// search for them is useful.
     package var raw: [UInt8] = []
 }
 
@@ -126,8 +126,8 @@ final class LocationSearch {
         }
         reads += 1
         bytesRead += range.count
-        // Parsers read each byte a few times, and a larger file has more parts. The limits stop the search if a file makes
-        // parsers read the same block repeatedly.
+        // The limits grow with the size of the file, because parsers read each byte a few times. The limits stop the search if a
+        // file makes parsers read the same block repeatedly.
         guard reads < max(Self.maximumReads, source.count >> 5), bytesRead < 64 * source.count + (1 << 28) else {
             fail(.tooExpensive("too many parts"))
             return nil

@@ -143,7 +143,7 @@ struct PNGFile {
             let deflated = content.from(textStart).allBytes()
             guard !deflated.isEmpty else { return }
             guard let text = Deflate.inflate(deflated, limit: PNGFile.maximumText) else {
-                // Readers show the readable part of a damaged stream.
+                // A stream that cannot be decompressed is removed, because some readers show the part that they can decompress.
                 return blank("\(label) that cannot be decompressed")
             }
             let front = keyword + (type == "zxIf" ? [] : [0])

@@ -10,11 +10,13 @@ struct TIFFFile {
     private let isBig: Bool
     private let firstDirectory: Int
     private let (isGPS, isPanasonic): (Bool, Bool)
-    /// `true` if the version is known. The version is needed because other bytes may begin like a header by chance.
+    /// `true` if the version is the version of a known format. The version confirms the header, because other bytes may begin
+    /// like a header by chance.
     let hasKnownVersion: Bool
     private var make = ""
 
-    /// The ranges of directories, headers and pixels. If a value overlaps such a range, the common bytes are not overwritten.
+    /// The ranges of directories, headers and pixels. If a value overlaps such a range, the bytes inside the range are not
+    /// overwritten.
     private var protected = ProtectedRanges()
     /// The GPS directories, with the entries that point to them.
     private var gps: [(directory: Int, pointer: TIFFDirectory.Entry?)] = []
@@ -136,7 +138,8 @@ struct TIFFFile {
         TIFFDirectory.numbers(of: entry, in: view, little: little, limit: 10_000)
     }
 
-    /// Protects the strips, the tiles, and the JPEG pictures. If a strip includes a directory, the size of the strip is wrong.
+    /// Protects the strips, the tiles, and the JPEG pictures. If a strip contains a directory, the stored size of the strip is
+    /// wrong.
     private mutating func protectPixels(_ strips: [Range<Int>], _ directories: [Int]) {
         let directories = directories.sorted()
         var next = 0

@@ -76,8 +76,8 @@ struct TextEvidence {
 
     /// Returns the length of the text before or after a found location.
     ///
-    /// - Returns: The number of letters. `isEnd` is `true` if the text ends there, and `isBound` is `true` if a zero or the end
-    ///   of the block follows.
+    /// - Returns: The number of letters. `isEnd` is `true` if the text ends after these letters, and `isBound` is `true` if a
+    ///   zero or the end of the block follows.
     private func run(from start: Int, by step: Int) -> (count: Int, isEnd: Bool, isBound: Bool) {
         var (index, count) = (step > 0 ? start : start - 1, 0)
         while count < Self.reach {

@@ -40,7 +40,8 @@ struct Trailer {
         }
     }
 
-    /// - Returns: `true` if the block was a location. In this case, the number and the name of the block are also overwritten.
+    /// - Returns: `true` if the block was a location. If the block was a location, the number and the name of the block are also
+    ///   overwritten.
     private func cleanSamsung(_ part: ByteView, _ kind: Int) -> Bool {
         guard let nameLength = part.number(4, 4, little: true), nameLength < part.count - 8 else { return false }
         let name = part.bytes(8, min(nameLength, 200)) ?? []

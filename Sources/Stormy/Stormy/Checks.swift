@@ -127,7 +127,8 @@ extension StormyStore {
         }
     }
 
-    /// Stores a judgement. Warnings may arrive after the forecast of the same check, or without a forecast.
+    /// Stores a judgement. Stores the judgement of warnings, which may arrive after the forecast of the same check, or without a
+    /// forecast.
     ///
     /// - Parameter knowsForecast: `false` if only warnings were judged. A judgement of warnings alone does not replace the result
     ///   of an earlier calm check.
@@ -141,7 +142,7 @@ extension StormyStore {
         try check.save(database)
     }
 
-    /// Stores the reason why a check had no usable response. The last judgement is kept.
+    /// Stores the reason why a check had no usable response. The judgement of an earlier check is kept.
     func storeCheckTrouble(_ trouble: String, of place: Place, now: Date) throws {
         try queue.write { database in
             guard try Place.fetchOne(database, key: place.id) != nil else { return }

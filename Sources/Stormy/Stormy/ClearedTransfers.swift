@@ -9,8 +9,8 @@ extension StormyStore {
 
     /// Removes ended transfers from the output of `transfers`. The records, receipts and files of these transfers are kept.
     ///
-    /// - Parameter ended: All transfers that have ended. The store then forgets other removed transfers, because the ledger does
-    ///   not contain these transfers any more.
+    /// - Parameter ended: All transfers that have ended. The store keeps only these ids, because the ledger does not contain
+    ///   other removed transfers any more.
     /// - Returns: The number of transfers that this call removes from the output.
     package func clearTransfers(_ ended: [String]) throws -> Int {
         let before = try clearedTransfers()

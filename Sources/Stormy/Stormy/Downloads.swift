@@ -10,8 +10,8 @@ package enum Downloads {
 
     package static func configuration() -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.background(withIdentifier: sessionIdentifier)
-        // The limit is long, because a large file on a slow connection takes long. A download also fails after a week without a
-        // byte.
+        // The time limit is 90 days, because a large file on a slow connection takes long. A download also fails if no byte
+        // arrives for a week.
         configuration.timeoutIntervalForResource = 90 * 86_400
         return configuration
     }

@@ -27,7 +27,8 @@ extension PhotoRecord {
     }
 
     /// Finds the transfers of photos without a submission key, and stores the keys of these transfers in the rows of the photos.
-    /// The digests must also match, because a new ledger numbers its transfers from 1 again.
+    /// The digests must also match, because a new ledger numbers its transfers from 1, so an old number may belong to another
+    /// transfer.
     static func identifyEarlier(in database: Database) throws {
         var earlier = try Row.fetchAll(database, sql: "SELECT * \(unidentified) ORDER BY id").map { row in
             (photo: try PhotoRecord(row: row), number: row["transfer"] as Int64? ?? 0)

@@ -6,7 +6,7 @@ import Synchronization
 /// after all events are delivered.
 package protocol EventDelivery: URLSessionTaskDelegate {
     var lastEvent: LastEvent { get }
-    /// The first error of the delivery. Events are acknowledged as delivered only if no error occurred.
+    /// The first error of the delivery. The session counts events as delivered only if no error occurred.
     var trouble: FirstError { get }
 }
 

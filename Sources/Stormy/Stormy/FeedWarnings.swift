@@ -6,8 +6,8 @@ import StormyWeather
 import TransferMachines
 
 /// Official warnings of MeteoAlarm and of the feeds in the configuration, for all places. If the launch's time is up before a
-/// request is complete, the request does not continue in the agent. The next check repeats the request. Until the next check, the
-/// problem is reported.
+/// request is complete, the request does not continue in the agent. The next check repeats the request. Stormy reports the
+/// problem until the next check.
 struct FeedWarnings: Sendable {
     /// The maximum number of bytes of one feed's documents in one check. After this number of bytes, no further document is
     /// requested.
@@ -49,7 +49,7 @@ struct FeedWarnings: Sendable {
         }
     }
 
-    /// Ends storms if all their warnings come from sources that were removed from the configuration.
+    /// Ends a storm if the configuration no longer contains the services and feeds of its warnings.
     func endUncounted(at places: [Place]) throws {
         for place in places { try store.endUncounted(at: place, rule: settings.rule, now: BGTaskScheduler.now) }
     }
@@ -64,8 +64,8 @@ struct FeedWarnings: Sendable {
         do {
             // New requests begin only in the first half of the time. In the second half, the running requests can end.
             let found = try await within(limit) { try await messages(of: feed, within: limit / 2) }
-            // A new warning is not used if the feed itself contains the warning, and the warning names its areas only by codes
-            // that Stormy does not know. A message that changes or ends another warning is used.
+            // A new warning without a link is not used if the warning names its areas only by codes that Stormy does not know. A
+            // message that changes or ends another warning is used.
             let placed = found.messages.filter { !$0.isCodedOnly || $0.kind != .alert || $0.link != nil }
             try store.storeUnknownCodes(Set(found.messages.flatMap(\.unknownCodes)))
             let isPartial = !placed.isEmpty || found.messages.isEmpty && found.missing + found.notRequested + found.unusable == 0
@@ -226,8 +226,8 @@ struct FeedWarnings: Sendable {
         let (fetched, requested) = try await documents(unknown + known.due, known.addresses, until: deadline, now: now)
         var (left, infosLeft, leftOut) = (Self.mostCorners, Self.mostInfos, part?.leftOut ?? 0)
         var emptyLinks: Set<String> = []
-        /// Subtracts the corners and the parts of a message from the remaining numbers. Returns whether the message is within the
-        /// limits.
+        /// Subtracts the polygon corners and the parts of a message from the numbers that the limits still allow. Returns whether
+        /// the message is within the limits.
         func isWithinLimit(_ message: AlertMessage) -> Bool {
             left -= message.cornerCount
             infosLeft -= message.infos.count

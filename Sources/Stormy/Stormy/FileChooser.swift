@@ -56,7 +56,7 @@ enum FileChooser {
 
     /// - Parameter onOpen: A closure that receives the process of each chooser that is opened.
     static func choosePhotos(onOpen: @escaping @Sendable (ProcessIdentity) -> Void) async -> Choice {
-        // The time in which the user chooses does not count towards the launch's budget.
+        // The time limit of the launch does not run while the user chooses.
         BGTaskScheduler.shared.personIsChoosing(true)
         defer { BGTaskScheduler.shared.personIsChoosing(false) }
         for chooser in choosers {

@@ -22,8 +22,8 @@ struct ForecastJudge {
 
     /// Judges and stores a forecast.
     ///
-    /// - Parameter next: A closure that requests the next service that covers the place. The closure is called again as long as
-    ///   thunder is unconfirmed, or the next hours have no values. The closure returns `nil` if no service is left.
+    /// - Parameter next: A closure that requests the next service that covers the place. The closure is called again if thunder
+    ///   is still unconfirmed, or if the next hours still have no values. The closure returns `nil` if no service is left.
     /// - Throws: ``Unusable``, or an error of the store.
     func judge(
         _ fetched: FetchedForecast, of place: Place, next: () async throws -> Forecast?

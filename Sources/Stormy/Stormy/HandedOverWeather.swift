@@ -10,14 +10,14 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     private let question: StormQuery
     let lastEvent = LastEvent()
     let trouble = FirstError()
-    /// Places whose official services responded or failed in this launch.
+    /// The places whose official services responded or failed in this launch.
     private let warned = Mutex<[Place]>([])
-    /// The maximum time for the requests to MeteoAlarm, which is requested in place of services that failed.
+    /// The maximum time for the requests to MeteoAlarm, which replaces the services that failed.
     private static let meteoAlarmTime: Duration = .seconds(15)
 
     init(question: StormQuery) { self.question = question }
 
-    /// Requests MeteoAlarm in place of services that failed. Call this method after the last event was delivered.
+    /// Requests MeteoAlarm for the places whose official service failed. Call this method after the last event was delivered.
     func requestSubstitutes() async throws {
         let feeds = FeedWarnings(store: question.store, settings: question.settings)
         let places = warned.withLock { $0 }
@@ -155,8 +155,8 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         let now = BGTaskScheduler.now
         let asked = all.filter { (try? $0.firstRequest(now: now))?.isAsked(by: url) ?? false }
         if !asked.isEmpty { return asked }
-        // Open-Meteo is left out. The label of Open-Meteo's transfers is the name of a place, which earlier versions also used as
-        // a label for other requests.
+        // Transfers of Open-Meteo are not identified by their labels. The label of such a transfer is only the name of a place,
+        // and earlier versions used this label also for other requests.
         return all.filter { $0.provider != .openMeteo && $0.isMeant(by: task.taskDescription) }
     }
 }

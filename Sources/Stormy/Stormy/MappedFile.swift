@@ -5,7 +5,7 @@ final class MappedFile {
     private let base: UnsafeMutableRawPointer?
     let count: Int
 
-    /// - Throws: the `POSIXError` of `open` or `mmap`.
+    /// - Throws: `POSIXError` if `open` or `mmap` fails.
     init(_ file: URL) throws {
         let descriptor = open(file.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }

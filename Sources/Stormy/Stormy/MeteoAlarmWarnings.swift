@@ -21,7 +21,7 @@ extension FeedWarnings {
     }
 
     /// Requests MeteoAlarm for places if the national service sent no usable response, or does not cover the place. Call this
-    /// method after the national services were requested.
+    /// method after the requests to the national services have ended.
     ///
     /// - Returns: the places for which MeteoAlarm was requested.
     @discardableResult

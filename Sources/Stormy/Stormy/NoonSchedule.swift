@@ -21,8 +21,8 @@ package struct NoonSchedule: Sendable {
     package var isEnabled: Bool { get throws { try check.isOn } }
 
     /// The pending check: its scheduled time, the time at which this installation begins the check, and the delay between the two
-    /// times in seconds. `nil` if no check is pending. The retry of a manual launch has no scheduled time, so the time of a retry
-    /// is now.
+    /// times in seconds. `nil` if no check is pending. If a manual launch is retried, the retry has no scheduled time, so its
+    /// earliest begin time is used.
     package var pending: (next: Date?, wakeAt: Date?, spread: Double)? {
         get throws {
             try BGTaskScheduler.shared.pendingTaskRequest(withIdentifier: Self.identifier)
@@ -56,10 +56,10 @@ package struct NoonSchedule: Sendable {
         try store.changeDailyCheck { $0.isOn = isEnabled }
     }
 
-    /// - Throws: an error if the request could not be removed. In this case the check is still on.
+    /// - Throws: an error if the request could not be removed. After such an error, the check is still on.
     package func turnOff() throws {
-        // The check is off before the request is removed. In the other order, another process could restore the removed request,
-        // because the check would still be on.
+        // The check is off before the request is removed. If the request were removed first, another process could submit the
+        // request again, because the check would still be on.
         let change = try store.changeDailyCheck { $0.isOn = false }
         do {
             try BGTaskScheduler.shared.removeTaskRequest(withIdentifier: Self.identifier)
@@ -73,12 +73,13 @@ package struct NoonSchedule: Sendable {
     /// check again.
     func removeLeftover() throws {
         try BGTaskScheduler.shared.removeTaskRequest(withIdentifier: Self.identifier)
-        // The user may have turned the check on again. In this case, the removed request may have been the new request.
+        // The user may have turned the check on again. If the user did so, this method may have removed the request of the new
+        // check.
         if try isEnabled { try submitNext() }
     }
 
-    /// Schedules the check again if the check is on and the ledger has no request. For example, the ledger was moved to another
-    /// folder or restored from a backup.
+    /// Schedules the check again if the check is on and the ledger has no request. This is necessary, for example, after the
+    /// ledger was moved to another folder or restored from a backup.
     ///
     /// - Returns: `true` if the ledger did not contain the request.
     package func restoreIfLost() throws -> Bool {
@@ -105,7 +106,7 @@ package struct NoonSchedule: Sendable {
 
 /// The work of the daily check.
 struct NoonCheck {
-    /// The maximum time for all feeds of warnings. Because of this limit, a slow feed does not delay the end of the check.
+    /// The maximum time for all feeds of warnings. Because of this limit, a slow feed delays the end of the check only a little.
     private static let feedTime: Duration = .seconds(15)
 
     let store: StormyStore
@@ -113,7 +114,7 @@ struct NoonCheck {
 
     /// Runs the daily check. If the weather is unknown, the launch is abandoned and retried, with increasing pauses.
     ///
-    /// - Throws: an error of the store. In that case, not all places were checked.
+    /// - Throws: an error of the store. After such an error, some places were not checked.
     func run() async throws {
         let schedule = NoonSchedule(store: store, settings: settings)
         do {
@@ -132,7 +133,7 @@ struct NoonCheck {
             // Tomorrow's check is scheduled first, so that a later failure cannot prevent tomorrow's check.
             try schedule.submitNext()
         } catch {
-            // The launch continues, because the recurrence rule of the request also schedules tomorrow's check.
+            // The launch continues after this error, because the recurrence rule of the request also schedules tomorrow's check.
             logError("tomorrow's check could not be scheduled: \(error.localizedDescription)")
         }
         if let outcome = logged("the photos", { try PhotoReconciliation(store: store, settings: settings).run() }) {

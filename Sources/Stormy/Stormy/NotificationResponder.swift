@@ -33,7 +33,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
             await add(files, .init(to: destination, location: location, storm: storm, tells: true), notification, store)
         } catch {
             let reason = StormyStoreError.words(for: error)
-            // The user is notified only at the second repetition, because a fault often ends within seconds.
+            // The user is notified only at the second repetition of the launch, because a fault often ends within seconds.
             if repetitions == 2 { await show("The photo cannot be added now", reason) }
             BGTaskScheduler.shared.abandonCurrentLaunch(reason)
         }
@@ -58,8 +58,8 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         return nil
     }
 
-    /// Queues the chosen files. If a fault may be temporary, the files are added again until the launch's time is up, and in
-    /// later launches.
+    /// Queues the chosen files. If the cause of a failure may be temporary, the files are added again until the launch's time is
+    /// up, and in later launches.
     private func add(
         _ chosen: [URL], _ order: PhotoUploads.BatchOptions, _ notification: String, _ store: StormyStore
     ) async {
@@ -148,15 +148,15 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
     private func choose(
         for notification: String, _ destination: PhotoDestination, _ store: StormyStore
     ) async throws -> [URL]? {
-        // The file chooser of an earlier launch is closed. If that launch was killed, no process would receive the files that the
-        // user chooses in this window.
+        // This launch closes the file chooser of an earlier launch. If the earlier launch was killed, no process would receive
+        // the files that the user chooses in its window.
         if let chooser = try store.openChooser(for: notification), chooser.isAlive { kill(chooser.pid, SIGTERM) }
         defer { try? store.setOpenChooser(nil, for: notification) }
         do {
             let paths = try await PhotoChoice.choosePhotos { try? store.setOpenChooser($0, for: notification) }
             guard let files = paths?.map({ URL(fileURLWithPath: $0) }) else { return nil }
-            // Storing the list is retried, because another process may be writing to the store. If the list is not stored, the
-            // user has to choose again in the next launch.
+            // This launch tries again to store the list, because another process may be writing to the store. If the list is not
+            // stored, the user has to choose again in the next launch.
             while !Task.isCancelled {
                 do {
                     try store.rememberChoice(files, to: destination, for: notification)
@@ -220,7 +220,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
 
     private func showAgain(_ request: UNNotificationRequest, after seconds: Double) async {
         guard let content = request.content.mutableCopy() as? UNMutableNotificationContent else { return }
-        // If the file of the picture does not exist any more, the notification is shown without the picture.
+        // If the file of a picture does not exist any more, the notification is shown without this picture.
         content.attachments = content.attachments.filter { FileManager.default.fileExists(atPath: $0.url.path) }
         // A notification that is snoozed again keeps its identifier.
         let suffix = request.identifier.hasSuffix(StormNotifier.snoozed) ? "" : StormNotifier.snoozed

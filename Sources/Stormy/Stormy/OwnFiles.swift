@@ -14,7 +14,7 @@ package struct OwnFiles: Sendable {
     /// The reason why the list of files may be incomplete.
     private let trouble: String?
 
-    /// The error if a file system did not respond. In this case it is unknown whether a file belongs to the app.
+    /// The error if it cannot be determined whether a file belongs to the app, because a file system did not respond.
     package struct Unknown: Error {
         package let reason: String
     }

@@ -7,8 +7,8 @@ import UserNotifications
 /// notification with the result replaces the first notification.
 package struct PhotoBatch: Codable, Equatable {
     var uploaded: [String] = []
-    /// Identifiers of the uploaded photos. Each identifier contains the photo's number, and the time when the user added or
-    /// retried the photo. `nil` if an earlier version stored the batch.
+    /// The identifiers of the photos whose uploads completed. Each identifier contains the photo's number, and the time when the
+    /// user added or retried the photo. `nil` if an earlier version stored the batch.
     var uploadedGivings: [String]?
     var failures: [Failure] = []
     /// The address that the server reported for the photo that was uploaded last.
@@ -30,7 +30,7 @@ package struct PhotoBatch: Codable, Equatable {
 
     private static let plainNotification = "photos"
 
-    /// Adds a photo whose upload ended. If the upload of the photo ends again later, only the last result counts.
+    /// Adds a photo whose upload ended. If the photo is uploaded a second time, only the last result counts.
     mutating func add(_ photo: PhotoRecord) {
         let giving = "\(photo.id ?? 0) \(photo.changedAt.timeIntervalSince1970)"
         if photo.id != nil, uploadedGivings?.contains(giving) == true { return }
@@ -50,7 +50,7 @@ package struct PhotoBatch: Codable, Equatable {
         }
     }
 
-    /// The text of the notification. `nil` if there is nothing to report.
+    /// The title and the body of the notification. `nil` if there is nothing to report.
     ///
     /// - Parameter left: the number of photos of the batch whose upload is not complete.
     func words(left: Int) -> (title: String, body: String)? {
@@ -92,7 +92,7 @@ package struct PhotoBatch: Codable, Equatable {
 
     private static func photo(ofGiving giving: String) -> Int64? { giving.split(separator: " ").first.flatMap { Int64($0) } }
 
-    /// Removes notifications about failed photos if the user has retried all of these photos.
+    /// Removes notifications about failed photos if the user has retried all photos of the notification.
     package static func withdrawFailureNotifications(_ store: StormyStore) async throws {
         let center = UNUserNotificationCenter.current()
         let requests = await center.deliveredNotifications().map(\.request) + center.pendingNotificationRequests()
@@ -123,7 +123,8 @@ package struct PhotoBatch: Codable, Equatable {
         var isBatchClosed = false
         try await joinUnseen(store)
         repeat {
-            // Paused photos do not count as remaining. A photo that the ledger does not contain is not being uploaded yet.
+            // Paused photos do not count as remaining. The upload of a photo has not begun if the ledger does not contain the
+            // photo.
             let queued = try store.queuedPhotos().filter(\.tells)
             let states = try PhotoUploads.states(of: queued)
             let (batch, left) = try store.photoBatch(
@@ -167,7 +168,7 @@ package struct PhotoBatch: Codable, Equatable {
 // MARK: In the store
 
 extension PhotoBatch {
-    /// The settings that store the open batch and the batch that was reported last.
+    /// The names of the settings that store the open batch and the batch that was reported last.
     fileprivate enum Setting: String {
         case open = "photoBatch"
         case said = "photoBatchSaid"
@@ -213,7 +214,7 @@ extension StormyStore {
     /// Adds a photo whose result is stored, but was not reported to the user yet.
     func addToPhotoBatch(_ photo: PhotoRecord) throws { try queue.write { try PhotoBatch.add(photo, in: $0) } }
 
-    /// Closes a batch after its last notification was accepted. The next photo begins another batch.
+    /// Closes a batch after its last notification was accepted. A new batch begins with the next photo.
     ///
     /// - Returns: `false` if the batch has changed since the notification.
     func closePhotoBatch(_ batch: PhotoBatch) throws -> Bool {

@@ -44,8 +44,8 @@ final class PhotoCleaner: Sendable {
         var helper = if let known = idle.withLock({ $0.popLast() }) { known } else { try start(program, beside: file) }
         var response = try helper.clean(file)
         if case .requestFailed = response {
-            // The program may have been killed while it was idle. In this case the file is unchanged, and a new process of the
-            // program cleans the file.
+            // The program may have been killed while it was idle. If the program was killed, the file is unchanged, and a new
+            // process of the program cleans the file.
             helper.kill()
             helper = try start(program, beside: file)
             response = try helper.clean(file)
@@ -55,7 +55,7 @@ final class PhotoCleaner: Sendable {
             idle.withLock { $0.append(helper) }
             return verdict
         case .ended:
-            // The process is ended after any failure, and the next photo gets a new process of the program.
+            // After any failure the process is killed, and a new process cleans the next photo.
             helper.kill()
             if Self.hasRoom(for: file) { return .interrupted }
             throw Self.noRoom(for: file)
@@ -153,7 +153,7 @@ final class PhotoCleaner: Sendable {
             // A compromised program may have replaced the file, for example with a link to another user's file.
             var information = stat()
             guard lstat(name.path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return .ended }
-            // The program changed the file in place, or replaced the file. In each case, the file at the program's path replaces
+            // The program changed the file in place, or replaced the file. In both cases, the file at the program's path replaces
             // the copy.
             guard rename(name.path, file.path) == 0 else {
                 let number = errno
@@ -185,7 +185,7 @@ final class PhotoCleaner: Sendable {
             }
         }
 
-        /// Returns the error if this process cannot receive the program's response. The photo is not the cause of this error.
+        /// Returns the error if this process cannot receive the program's response. The photo did not cause this error.
         private static func noAnswer(about file: URL) -> PhotoUploadError {
             .cannotRead(path: file.path, reason: "photo-cleaner sent no response: \(String(cString: strerror(errno)))")
         }

@@ -110,8 +110,8 @@ package class PhotoDelivery: EventDelivery, DeliveredEndsRecorder, @unchecked Se
         return parts.isEmpty ? nil : parts.joined(separator: "; ")
     }
 
-    /// Blocks until the notification is accepted. Until then, the process must not exit, and the result of the upload does not
-    /// count as reported.
+    /// Blocks until the notification is accepted. Until then, the process must not exit, and the result of the upload counts as
+    /// not reported.
     fileprivate func reportBatch() {
         let isTold = DispatchSemaphore(value: 0)
         Task.detached { [self] in
@@ -144,7 +144,8 @@ package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // bec
     override func photosEnded(_ photos: [EndedPhoto]) {
         let unprinted = photos.filter { !onEnd($0.photo, $0.transfer) }
         guard notifies, !unprinted.isEmpty else { return }
-        // All photos are added before the notification is shown. Otherwise the notification could end the batch after the first photo.
+        // All photos are added before the notification is shown. If the notification were shown earlier, the batch could end
+        // after the first photo.
         trouble.recordingErrors { for end in unprinted { try store.addToPhotoBatch(end.photo) } }
         notifiedTransfers.withLock { $0.formUnion(unprinted.map(\.transfer)) }
         reportBatch()
@@ -167,7 +168,7 @@ package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // bec
     /// - Throws: The first error that occurred while a result was recorded.
     package func finish() async throws {
         try trouble.check()
-        // The progress is shown, because a batch with other photos may have waited for the photos that the terminal printed.
+        // The progress is shown now, because the batch with other photos may have waited until the terminal printed these photos.
         try await PhotoBatch.showProgress(store)
     }
 }

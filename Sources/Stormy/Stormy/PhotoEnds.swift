@@ -13,8 +13,8 @@ extension StormyStore {
     /// Stores the results of uploads in one transaction.
     ///
     /// - Parameters:
-    ///   - isInBatch: A closure that returns `true` if a notification reports the result. In this case, the photo is added to the
-    ///     batch in the same transaction, before the result can count as reported.
+    ///   - isInBatch: A closure that returns `true` if a notification reports the result. If the closure returns `true`, the
+    ///     photo is added to the batch in the same transaction, before the result counts as reported.
     /// - Returns: The photo of each result, or `nil` if there is nothing to report.
     func endPhotos(_ ends: [PhotoEnd], isInBatch: (PhotoRecord) -> Bool = { _ in false }) throws -> [PhotoRecord?] {
         try queue.write { database in

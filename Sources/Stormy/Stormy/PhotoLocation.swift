@@ -1,6 +1,6 @@
 import Foundation
 
-/// Detects whether a photo contains a location. The type has no side effects.
+/// Detects whether a photo contains a location. The search has no side effects.
 ///
 /// The search checks every TIFF structure in the file, in any container (JPEG's APP1, PNG's eXIf, WebP's EXIF, HEIC's items, TIFF
 /// and raw files). The search also finds XMP's GPS properties. If a file cannot be read with certainty, the result is `true`.
@@ -23,7 +23,7 @@ package enum PhotoLocation {
             let range = start..<min(start + window + overlap, data.count)
             if words.contains(where: { isAny(of: $0.value, in: data, range) }) { return true }
             // The file may contain a video with a location. The signature of a location has only four bytes and may occur by
-            // chance. For this reason, the signature is ignored before the beginning of a video.
+            // chance. For this reason, the signature counts only after the beginning of a video.
             let behind = film ? start : findFilm(in: data, range)
             film = behind != nil
             if let behind, places.contains(where: { find($0, in: data, behind..<range.upperBound) != nil }) { return true }
@@ -80,8 +80,8 @@ package enum PhotoLocation {
         ([0x49, 0x49, 0x2A, 0x00], true), ([0x4D, 0x4D, 0x00, 0x2A], false),
     ]
 
-    /// Searches for the pattern's first byte with libc's `memchr`, because `memchr` is fast. Foundation's search would take most
-    /// of the time of queueing a photo.
+    /// Searches for the pattern's first byte with libc's `memchr`, because `memchr` is fast. The search functions of Foundation
+    /// would take most of the time that is needed to queue a photo.
     private static func find(_ pattern: [UInt8], in data: Data, _ range: Range<Int>) -> Int? {
         find([pattern], in: data, range)
     }

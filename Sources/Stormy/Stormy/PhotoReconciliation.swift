@@ -166,8 +166,8 @@ package struct PhotoReconciliation {
             } else if !FileFault(errno).isAbsence {
                 self = .away
             } else {
-                // If a drive is not mounted, its mount point does not exist or is empty. An empty mount point has not changed
-                // since the user added the photo.
+                // If a drive is not mounted, its mount point does not exist or is empty. If the folder is empty and was changed
+                // after the user added the photo, the photo was deleted.
                 let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
                 let others = try? FileManager.default.contentsOfDirectory(atPath: folder)
                 let isUntouched =
@@ -240,7 +240,8 @@ package struct PhotoReconciliation {
 
     /// Adds photos for transfers that are in the ledger but not in this store, so that these photos are not sent again.
     ///
-    /// If the store contains all these transfers, this method reads only two rows of the ledger and two rows of the store.
+    /// If the store already contains all these transfers, this method reads only two rows of the ledger and two rows of the
+    /// store.
     private func adoptUnknown(_ outcome: inout Outcome) throws {
         let session = PhotoUploads.sessionIdentifier
         let newest = try BackgroundTransfers.newest(session: session).map { try BackgroundTransfers.statuses(of: [$0]) } ?? []
@@ -276,8 +277,7 @@ package struct PhotoReconciliation {
                 && transfer.serverName.map { $0 == destination.name } ?? true
         }
         let now = BGTaskScheduler.now
-        // The lost record contained the information whether the command had a desktop. The current value replaces this
-        // information.
+        // The store lost the information whether the command had a desktop. The current value replaces this information.
         return PhotoRecord(
             state: .queued, path: transfer.file ?? "photo", submission: transfer.submission, digest: transfer.copySHA256,
             createdAt: now, changedAt: now, destination: destination?.identity, tells: ActionNotification.hasDesktop)

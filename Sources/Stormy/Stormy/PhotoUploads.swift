@@ -163,7 +163,7 @@ package struct PhotoUploads: Sendable {
         return Prepared(path: file.path, task: task, digest: digest, privacy: privacy, isPhoto: isPhoto)
     }
 
-    /// The error if the program that cleans photos was killed, or did not respond in time.
+    /// The error if the cleaner, which is a separate program, was killed or did not respond in time.
     private struct CleanerInterrupted: Error {}
 
     /// Prepares a copy that was made and cleaned before. The original file may not exist any more.
@@ -262,8 +262,9 @@ package struct PhotoUploads: Sendable {
             let records = try store.beginPhotos(left.map { newPhoto(photos[$0], order) })
             let known = records.compactMap { $0?.isKnown == true ? $0?.photo : nil }
             let transfers = try Self.transfers(of: known)
-            // The result of an upload may not be recorded in the store yet. A photo that was not uploaded is queued again.
-            // Another command may be retrying the photo now: that command changes the store first, and the ledger later.
+            // The ledger may contain the result of an upload that the store does not contain yet. A photo that was not uploaded
+            // is queued again. Another command may be retrying the photo now: that command changes the store first, and the
+            // ledger later.
             try PhotoReconciliation(store: store).end(known.filter { $0.state == .queued }, transfers)
             for (index, begun) in zip(left, records) {
                 guard let begun else {
@@ -324,8 +325,8 @@ package struct PhotoUploads: Sendable {
     private func outcome(
         of prepared: Prepared, _ begun: StormyStore.BegunPhoto, _ note: String?
     ) throws -> Swift.Result<Result, any Error> {
-        // If the transfer has a number, it is in the ledger. The transfer may already have failed. Such a failure is reported
-        // later, like the result of every upload.
+        // A transfer that has a number is already in the ledger. The transfer may already have failed. Such a failure is reported
+        // later, like all results of uploads.
         guard let number = prepared.task.transferNumber else {
             try store.revert(begun)
             let reason = prepared.task.error?.localizedDescription ?? "not queued"

@@ -75,7 +75,8 @@ extension StormyStore {
         try queue.read { try PhotoRecord.fetchAll($0, sql: "SELECT * FROM photo ORDER BY id") }
     }
 
-    /// Returns the photos of storms, including requests without a photo. These photos are few compared with all photos.
+    /// Returns the photos of storms, including requests without a photo. The number of these photos is small compared with all
+    /// photos.
     package func photosOfStorms() throws -> [PhotoRecord] {
         try queue.read { try PhotoRecord.fetchAll($0, sql: "SELECT * FROM photo WHERE storm IS NOT NULL ORDER BY id") }
     }
@@ -114,8 +115,8 @@ extension StormyStore {
         try queue.write { try Self.begin(photo, as: state, message: message, in: $0) }
     }
 
-    /// Creates the records of photos that are about to be queued, in one transaction. Because of the transaction, two commands
-    /// that run at the same time never use the same presigned address.
+    /// Creates the records of photos that are about to be queued, in one transaction. Because of the transaction, two commands at
+    /// the same time do not use the same presigned address.
     ///
     /// - Returns: `nil` for a photo whose address accepts only one file, if another photo was sent to this address.
     func beginPhotos(_ photos: [NewPhoto]) throws -> [BegunPhoto?] {

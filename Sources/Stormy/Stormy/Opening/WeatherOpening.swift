@@ -116,7 +116,7 @@ struct WeatherOpening: Sendable {
         return try check.stored(place, trouble: reason)
     }
 
-    /// - Returns: The results, with the ids of the places as keys. A place is left out if no response arrived in time.
+    /// - Returns: The results, with the ids of the places as keys. A place has no result if no response arrived in time.
     /// - Throws: an error of the store.
     private func request(
         _ places: [Place], within limit: Duration?, _ tell: @escaping @Sendable (OpenState) -> Void
