@@ -295,7 +295,7 @@ extension StormyStore {
         }
     }
 
-    /// Marks a photo as lost, because the server does not have it any more. The user may add the photo again. If the agent
+    /// Marks a photo as lost, because the server does not have it any more. The user can then add the photo again. If the agent
     /// reports the end of the photo's transfer later, Stormy ignores the report.
     package func photoWasLost(_ submission: String?, message: String) throws {
         try queue.write { database in

@@ -27,8 +27,8 @@ extension Place {
         latitude = try row.decode(Double.self, forKey: .latitude)
         longitude = try row.decode(Double.self, forKey: .longitude)
         timeZone = try row.decodeIfPresent(String.self, forKey: .timeZone)
-        // If a later version of Stormy stored the place, the provider may be unknown. In this case, the configured service is
-        // requested.
+        // If a later version of Stormy stored the place, the provider may be unknown. If the provider is unknown, the configured
+        // service is requested.
         provider = try row.decodeIfPresent(String.self, forKey: .provider).flatMap(WeatherProvider.init(rawValue:))
     }
 }
@@ -103,7 +103,7 @@ extension StormyStore {
     package func removePlace(_ name: String) throws {
         let place = try place(named: name)
         try queue.write { database in
-            // The photo request of a deleted storm cannot be fulfilled.
+            // The photo request of a deleted storm is cancelled, because no photo can fulfil it.
             try database.execute(
                 sql: """
                     UPDATE photo SET state = 'cancelled', message = 'the place was removed'

@@ -6,7 +6,7 @@ extension StormyStore {
     private static let retention: Double = 30 * 86_400
 
     /// Deletes old forecasts, feeds that are no longer requested, and photo requests without a photo. Storms are kept. Photos are
-    /// also kept, because a deleted photo would be uploaded again.
+    /// also kept, because a photo whose record is deleted would be uploaded again.
     ///
     /// Records with a date in the future are kept, because the clock was ahead when these records were written. If the clock is
     /// ahead now, the next check restores the records that are deleted.

@@ -191,8 +191,8 @@ package struct StormNotifier: Sendable {
         (content.userInfo["life"] as? String).flatMap { try? JSONDecoder().decode(StormLife.Memory.self, from: Data($0.utf8)) }
     }
 
-    /// The maximum number of seconds between the beginning of a storm in a notification and in the store. If the difference is
-    /// larger, the notification is about another storm.
+    /// The maximum difference in seconds between the beginning of a storm in its notification and its beginning in the store. If
+    /// the difference is larger, the notification is about another storm.
     private static let longestMove: Double = 43_200
 
     /// Returns whether a notification is about this storm. A store that was lost or restored from a backup reuses numbers, so the
@@ -201,8 +201,8 @@ package struct StormNotifier: Sendable {
         guard number(ofStormIn: content.userInfo) == storm.id,
             let from = (content.userInfo["from"] as? NSNumber)?.doubleValue ?? content.userInfo["from"] as? Double
         else { return false }
-        // The beginning of a warning may move by days. The beginning at the time of the alert does not move, so this beginning is
-        // compared first.
+        // The beginning of a warning may move by days. The beginning that was stored with the alert does not change, so this
+        // beginning is compared first.
         if let shown = storm.life.shown, let carried = memory(in: content)?.phase.shown,
             shown.alerted.begins == carried.alerted.begins
         {

@@ -26,7 +26,7 @@ package struct StormySettings: Sendable, Equatable {
     package var keepsLocation: Bool?
     /// The default destination of photos. `nil` if no destination is configured.
     package var destination: PhotoDestination?
-    /// The reason why the configured destination cannot be used now, for example because a password file cannot be read.
+    /// The reason why the configured destination cannot be used now. For example, a password file cannot be read.
     package var destinationTrouble: String?
     /// All configured destinations.
     package var destinations: [PhotoDestination] = []
@@ -51,7 +51,7 @@ package struct StormySettings: Sendable, Equatable {
         destination = nil
     }
 
-    /// The settings of one process. The settings are separate for each simulated process, because a test host runs the code of
+    /// The settings of one process. The settings are separate for each simulated process, because a test can run the code of
     /// several processes in one process.
     private final class Chosen: Sendable {
         let settings = Mutex<StormySettings?>(nil)
@@ -65,7 +65,7 @@ package struct StormySettings: Sendable, Equatable {
     /// The settings of this process. The settings are set once, before other parts of Stormy are used.
     package static var current: StormySettings {
         get {
-            // In a hosted test, a callback may run without the test's task-local values.
+            // In a test, a callback may run without the task-local values of its simulated process.
             let known = chosen(.ofWork).settings.withLock { $0 } ?? chosen(.shared).settings.withLock { $0 }
             guard let settings = known else { preconditionFailure("StormySettings.current is not set") }
             return settings

@@ -15,7 +15,7 @@ struct WarningFeed: StoreRecord {
     var parts: [Part]
     /// The time of the data according to the feed.
     var dataTime: Date?
-    /// The time when the feed was last received. A response without newer data does not count.
+    /// The time when the feed was last received. A response without newer data does not change this time.
     var receivedAt: Date
     /// The time when the list changed last.
     var changedAt: Date

@@ -34,8 +34,8 @@ struct WarningSource: Sendable {
     ) throws {
         let status = (response as? HTTPURLResponse)?.statusCode ?? 200
         let answer = Result { () throws(WeatherError) in try service.read(data, status: status, now: now) }
-        // Bright Sky responds with 404 outside Germany, and a mirror may have only forecasts. A response without warnings for
-        // this reason does not end a warning.
+        // Bright Sky responds with 404 outside Germany, and a mirror may have only forecasts. Stormy then records that the place
+        // is not covered, and earlier warnings stay valid.
         if case .failure(.notCovered) = answer, service == .brightSky || settings.weatherBaseURL != nil {
             return try store.recordOutsideArea(by: service.rawValue, of: place, now: now)
         }

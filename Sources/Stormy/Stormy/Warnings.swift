@@ -101,7 +101,7 @@ extension StormyStore {
         for (record, counts) in try Self.records(of: place, database) {
             let events = record.events(at: place, now: now)
             switch AlertService(key: record.service) {
-            // Storms that come only from a removed source are marked as no longer expected.
+            // Storms that come only from a removed service or feed are marked as no longer expected.
             case _ where !counts: others += events.map { AlertEvent(messages: $0.messages, state: .cancelled, infos: []) }
             case .meteoAlarm?: substituteEvents += events
             case .some: own += events

@@ -4,7 +4,7 @@ import BackgroundTransfer
 import Foundation
 import StormyWeather
 
-/// The error if no new forecast could be downloaded. The text is the reason.
+/// The error if no new forecast could be downloaded. The text of the error contains only this reason.
 package struct WeatherUnavailable: Error, CustomStringConvertible {
     package let description: String
 }

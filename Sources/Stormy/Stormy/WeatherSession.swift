@@ -9,7 +9,7 @@ import UserNotifications
 package enum WeatherSession {
     package static let identifier = "isStormy"
 
-    /// The number of seconds without progress after which a weather transfer fails. Older data would not help to recognize a
+    /// The number of seconds without progress after which a weather transfer fails. Older data would be too old to recognize a
     /// storm in time.
     private static let patience: Double = 2 * 3600
 
@@ -82,7 +82,7 @@ package struct StormQuery {
         } catch let error as WeatherError {
             try store.storeWarningTrouble(error, by: source.service.rawValue, of: source.place)
         } catch let error as URLError {
-            // The request continues in the agent, or the user cancelled it. In each case, the problem is reported until a
+            // The request continues in the agent, or the user cancelled it. In both cases, the problem is reported until a
             // response arrives.
             let why =
                 error.code == .cancelled

@@ -113,7 +113,7 @@ struct FetchedForecast: Sendable, Equatable {
     var fetchedAt: Date?
 
     /// The maximum number of seconds until a forecast expires. If a service states a longer period, this is an error of the
-    /// service. Checks would then not receive new data.
+    /// service. With a longer period, checks would not receive new data.
     static let longestValidity: Double = 6 * 3600
 
     init(content: Forecast, provider: WeatherProvider?, lastModified: String?, expiresAt: Date?) {

@@ -15,7 +15,7 @@ enum AgentWatch {
                     ProgressBar.clearLine()
                     return Output.sentence(sentence)
                 }
-                // In a hosted test, time is virtual and does not pass while a task sleeps.
+                // In a test with virtual time, the watch is not needed, because time does not pass while a task sleeps.
                 if AppRuntime.shared.isHosted { return }
                 try await Task.sleep(for: pause)
             } while !Task.isCancelled

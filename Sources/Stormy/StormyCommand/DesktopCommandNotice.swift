@@ -10,7 +10,7 @@ enum DesktopCommandNotice {
         do {
             try await body()
         } catch let error as ExitCode {
-            // An `ExitCode` error only carries an exit code. The reason of the error was already reported.
+            // An `ExitCode` error only carries an exit code, because the reason was already reported.
             throw error
         } catch {
             // If the notification cannot be shown, the error is still printed on standard error.

@@ -7,7 +7,7 @@ import Glibc
 /// Ends a command that follows transfers when the user presses Ctrl-C. Before the command ends, a notice is printed: the
 /// transfers continue without the command, and the user can stop the transfers with another command.
 struct InterruptionNotice {
-    /// The source of Ctrl-C events. `nil` if Ctrl-C was ignored before, or if a test runs the command without a process.
+    /// The source of Ctrl-C events. `nil` if Ctrl-C was ignored before, or if a test runs the command in the process of the test.
     private let source: (any DispatchSourceSignal)?
 
     /// The address of `SIG_IGN`.

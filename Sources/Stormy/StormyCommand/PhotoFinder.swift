@@ -98,7 +98,7 @@ struct PhotoFinder {
         return [.file(PhotoFile(path: path, isKnownPhotoOnly: false))]
     }
 
-    /// Returns whether a path contains `[`. In this case the path may be a shell pattern such as `photo[1-3].jpg`.
+    /// Returns whether a path contains `[`. Such a path may be a shell pattern, for example `photo[1-3].jpg`.
     private static func looksLikeRange(_ path: String) -> Bool { path.utf8.contains(UInt8(ascii: "[")) }
 
     private mutating func matching(_ pattern: String) -> [Found] {
@@ -299,7 +299,8 @@ struct PhotoFinder {
             }
             listed = now
         }
-        // If two lists are equal, the list is complete. An entry that vanished was then removed, and not renamed.
+        // If two lists are equal, the list is complete. A file that was in an earlier list but is not in the last list was
+        // therefore removed, and not renamed.
         for path in isSame ? [] : vanished where found[path] == nil {
             found[path] = .problem(CommandFailure(.notFound, "\(path.text) was renamed or removed while the folder was read"))
         }

@@ -63,8 +63,8 @@ package struct StormyRoot: AsyncParsableCommand {
         await CommandRunner.run(
             StormyRoot.self, arguments,
             before: { command in
-                // The settings are read now only for commands of the background library. Stormy's own commands read the settings
-                // themselves.
+                // Here, the settings are read only for commands of the module `BackgroundCommands`. Stormy's own commands read
+                // the settings themselves.
                 guard let command = command as? any BackgroundCommand, command.effect.needsSettings else { return }
                 try StormyTool.configure()
                 AgentVerb.restoreLostCheck()

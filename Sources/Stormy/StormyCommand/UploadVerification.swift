@@ -23,7 +23,7 @@ struct UploadVerification {
     ///
     /// - Parameters:
     ///   - files: The files to verify. If the array is empty, all files are verified.
-    ///   - destination: The name of the destination whose server is requested. `nil` for all destinations.
+    ///   - destination: The name of the destination whose photos are verified. `nil` for all destinations.
     func run(_ files: [String], at destination: String? = nil, json: Bool) async throws {
         if let destination { _ = try Destinations().named(destination) }
         let names = files.map(PathName.canonical)

@@ -6,7 +6,7 @@ struct TableReader {
     private let table: TOMLTable
     /// The place of the table. `nil` for the root table, because the root table has no key.
     private let place: TOMLTable.Place?
-    /// The name of the file that errors contain.
+    /// The name of the file, which every error contains.
     private let file: String
 
     /// Creates a reader. Throws an error for the first key of the table that is not in `known`. The parameter `elsewhere`

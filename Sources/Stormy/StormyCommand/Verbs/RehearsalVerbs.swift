@@ -4,8 +4,8 @@ import BackgroundRuntime
 import Foundation
 import ProcessSupport
 
-/// The commands `demo` and `rehearse`, which start the separate program `stormy-rehearse`. That program contains an HTTP server,
-/// which the other commands do not need.
+/// The commands `demo` and `rehearse`, which start the separate program `stormy-rehearse`. `stormy-rehearse` contains an HTTP
+/// server, which the other commands do not need.
 private protocol RehearsalVerb: AsyncParsableCommand, CommandWithEffect {
     var arguments: [String] { get }
 }
@@ -53,7 +53,7 @@ struct RehearseVerb: RehearsalVerb {
 
 /// Replaces this process with another program. The other program then receives the signals and determines the exit code.
 ///
-/// - Returns: the reason if the program cannot be started. Otherwise this function does not return.
+/// - Returns: the reason if the program cannot be started. If the program starts, this function does not return.
 func become(_ path: String, _ arguments: [String]) -> CommandFailure {
     var words: [UnsafeMutablePointer<CChar>?] = ([path] + arguments).map { strdup($0) }
     words.append(nil)

@@ -17,7 +17,7 @@ package struct AlertArea: Sendable, Equatable {
     package var circles: [Circle]
     /// The codes of the area whose types are in the region table.
     package var codes: [RegionCode]
-    /// `true` if a polygon or a circle could not be read. In this case the area may contain more places.
+    /// `true` if a polygon or a circle could not be read. Such an area may contain more places than its readable shapes show.
     package var hasUnreadableShape = false
 
     package init(name: String, polygons: [[Coordinates]] = [], circles: [Circle] = [], codes: [RegionCode] = []) {

@@ -19,9 +19,9 @@ package struct AlertEvent: Sendable, Equatable {
 
 /// The known messages about a place, grouped by event.
 ///
-/// Messages that refer to each other belong to one event. The order of their arrival has no effect. An update replaces the
-/// messages that it refers to, and a cancellation ends the messages that it refers to. A cancelled warning is not the same as an
-/// expired warning.
+/// Messages that refer to each other belong to one event. The order in which messages arrive has no effect. An update replaces
+/// the messages that it refers to, and a cancellation ends the messages that it refers to. A cancelled warning is not the same as
+/// an expired warning.
 package struct AlertBook: Sendable, Equatable {
     private(set) package var messages: [AlertMessage]
 
@@ -162,8 +162,8 @@ package struct AlertBook: Sendable, Equatable {
 
     /// Removes events that do not concern a place. This is necessary because a feed contains the warnings of a complete country.
     ///
-    /// - Parameter isAsked: `true` if the service was requested for this place. In this case messages without an area are kept.
-    ///   In a feed, such a message is kept only if another message of the same event has an area that contains the place.
+    /// - Parameter isAsked: `true` if the service was requested for this place. For such a service, messages without an area are
+    ///   kept. In a feed, such a message is kept only if another message of the same event has an area that contains the place.
     package mutating func removeDistant(at place: Coordinates, isAsked: Bool) {
         let kept = groups().filter { group in
             messages.contains { message in

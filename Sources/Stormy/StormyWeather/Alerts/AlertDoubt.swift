@@ -1,6 +1,7 @@
 import Foundation
 
-/// The kind of a part that Stormy cannot use as the service wrote it. The warning is still used, and the user is shown a message.
+/// The kind of a part of a warning that Stormy cannot use as the service wrote it. The warning is still used, and the user is
+/// shown a message.
 package enum AlertDoubt: String, Sendable, Hashable, Codable, CaseIterable {
     /// The severity cannot be read, or an update does not contain the severity.
     case severity
@@ -42,7 +43,7 @@ extension AlertMessage {
     // MARK: Severity
 
     /// Returns the messages, with known severities if possible. If the severity of a message is unknown, the severity of an
-    /// earlier message is used. Without this, an update with an unreadable severity would end a warning.
+    /// earlier message is used. Without the earlier severity, an update with an unreadable severity would end a warning.
     ///
     /// Earlier messages are the messages that a message refers to, the earlier messages of its document, and the earlier version
     /// of the message itself. Only warnings of the same kind are compared.

@@ -20,7 +20,7 @@ package struct AlertMessage: Sendable, Equatable, Codable {
     package var replacedBy: String?
     /// `true` if the message has more `info` elements than ``CAPDocument/mostInfos``. The least severe elements are not used.
     package var hasTooManyInfos: Bool?
-    /// `true` if the times have no offset from UTC. In this case, the beginning is the earliest time and the end is the latest
+    /// `true` if the times have no offset from UTC. For such times, the beginning is the earliest time and the end is the latest
     /// time that the text may mean in any time zone.
     package var hasNoOffset: Bool?
     /// The earliest time that ``sent`` may mean, if its text has no offset from UTC. `nil` if the time is exact.
@@ -58,7 +58,7 @@ package struct AlertInfo: Sendable, Equatable, Codable {
     /// The end, which is the end of the hazard, or else the time at which the message expires.
     package var until: Date
     /// `true` if the service sends no end of the hazard. Such a warning ends when the service cancels the warning, or stops
-    /// listing the warning. In this case ``until`` is an assumed time.
+    /// listing the warning. ``until`` is then a time that Stormy assumed.
     package var hasOpenEnd: Bool?
     /// The service that issued the warning, for example "Deutscher Wetterdienst".
     package var issuer: String
@@ -132,7 +132,7 @@ extension AlertMessage {
     package enum Unplaced: Sendable, Equatable { case all, some }
 
     /// Returns which areas of a relevant warning cannot be compared with a place. `nil` if all areas can be compared, or if
-    /// another area contains the place. In the second case, the warning is shown because of the other area.
+    /// another area contains the place. If another area contains the place, the warning is shown because of this area.
     ///
     /// Unreadable shapes and areas with too many corners are not included, because they are reported with separate sentences.
     ///
@@ -149,8 +149,8 @@ extension AlertMessage {
         return counting.contains { $0.areas.contains(where: \.isPlaceable) } ? .some : .all
     }
 
-    /// `true` if no area can be compared with a place. In this case, no area has a polygon or a circle, and no code is in the
-    /// region table.
+    /// `true` if no area can be compared with a place. In such a message, no area has a polygon or a circle, and no code is in
+    /// the region table.
     package var isCodedOnly: Bool { !infos.isEmpty && infos.allSatisfy { !$0.areas.contains(where: \.isPlaceable) } }
 
     /// `true` if a polygon or a circle of an area could not be read, or if all shapes of an area are lines or points.
