@@ -26,7 +26,7 @@ package enum CoordinateError: Error, Equatable, Sendable {
     }
 }
 
-/// A point on Earth in decimal degrees (WGS 84). The degrees of a value are always in range.
+/// A point on Earth in decimal degrees (WGS 84). The latitude and the longitude are always in their valid ranges.
 package struct Coordinates: Sendable, Hashable, Codable {
     /// Degrees north of the equator, -90...90.
     package let latitude: Double

@@ -3,8 +3,8 @@ import Foundation
 /// An hour of a forecast. A value is `nil` if the service did not send the value, or sent an impossible value.
 ///
 /// Each value is the value that the service lists for ``start``. Open-Meteo's precipitation is the sum of the hour *before* this
-/// time, and Open-Meteo's gusts are the maximum of the same hour. These values are not shifted, so that an hour is equal to the
-/// hour in the response.
+/// time, and Open-Meteo's gusts are the maximum of the same hour. These values are not shifted, so that each hour has the same
+/// values as in the response.
 package struct ForecastHour: Sendable, Equatable, Codable {
     /// The beginning of the hour.
     package var start: Date
@@ -64,7 +64,7 @@ package struct Forecast: Sendable, Equatable, Codable {
     package var utcOffsetSeconds: Int
     /// The place's time zone (IANA). `nil` if the service does not send the time zone.
     package var timeZoneIdentifier: String?
-    /// The hours in ascending order. Each hour has a different start. Hours may be missing.
+    /// The hours in ascending order. Each hour has a different start. The forecast may not contain every hour of its period.
     package var hours: [ForecastHour]
     /// The name of the service that is credited, for example "Open-Meteo".
     package var source: String
@@ -88,7 +88,7 @@ package struct Forecast: Sendable, Equatable, Codable {
     }
 
     /// The number of hours before the current time, and the number of hours after the current time, that are used. The limit is
-    /// necessary because some services respond with years of hours.
+    /// necessary because some services send the hours of several years.
     private static let keptHours = (before: 48.0, after: 16 * 24.0)
 
     static func keptSpan(around now: Date) -> ClosedRange<Date> {

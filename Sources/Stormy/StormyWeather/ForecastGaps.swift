@@ -1,7 +1,7 @@
 import Foundation
 
 extension StormRule {
-    /// The number of days, from today, that a request for a forecast has to include. Services that limit the number send at most 16.
+    /// The number of days, from today, that a request for a forecast has to include. Services with a limit send at most 16 days.
     package var forecastDays: Int { min(16, max(3, (horizonHours + 23) / 24 + 1)) }
 
     /// Returns the hours up to the horizon for which the forecast has too few values, as ascending windows. Contiguous hours are

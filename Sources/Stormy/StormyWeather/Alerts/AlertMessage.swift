@@ -224,8 +224,8 @@ extension AlertMessage {
 }
 
 extension AlertInfo {
-    /// Returns whether two elements have the same hazard and severity, and their times overlap or touch. An all-clear has another
-    /// hazard than the warning that it ends.
+    /// Returns whether two elements have the same hazard and severity, and their times overlap or touch. The result is `false`
+    /// for a warning and the all-clear message that ends the warning.
     func isSameHazard(as other: AlertInfo) -> Bool {
         hazard == other.hazard && severity == other.severity && noDanger == other.noDanger
             && from.timeIntervalSince(other.until) <= AlertEvent.touching

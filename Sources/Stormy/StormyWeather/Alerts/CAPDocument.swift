@@ -53,7 +53,7 @@ package enum CAPDocument {
     }
 
     /// Returns whether a status is the status of a real message. `nil` if the document has no status or an unknown status,
-    /// because the warning may be real in this case.
+    /// because such a warning may be real.
     static func isActual(_ status: String?) -> Bool? {
         switch status?.lowercased() {
         case "actual": true

@@ -9,7 +9,7 @@ enum HazardWords {
         let hazard: AlertHazard
         /// Complete words, in lower case.
         let complete: Set<String>
-        /// Parts of words. The parts are long enough, so that they have no other meaning.
+        /// Parts of words. Each part is so long that it has only one meaning.
         let parts: [String]
         /// `parts` in UTF-8. A comparison of bytes takes a tenth of the time of a comparison of characters.
         private let partBytes: [[UInt8]]
@@ -98,8 +98,8 @@ enum HazardWords {
         return compound(in: name) ?? (others + storms + [lights]).first { $0.isIn(name) }?.hazard
     }
 
-    /// Returns the kind of a name that contains a compound such as "storm surge". If the rest of the name contains a storm, as in
-    /// "Hurricane and storm surge", the rest determines the kind.
+    /// Returns the kind of a name that contains a compound such as "storm surge". If the rest of the name contains a word for a
+    /// storm, as in "Hurricane and storm surge", the rest determines the kind.
     private static func compound(in name: Name) -> AlertHazard? {
         guard let compound = compounds.first(where: { $0.isIn(name) }) else { return nil }
         let kinds: [Words]

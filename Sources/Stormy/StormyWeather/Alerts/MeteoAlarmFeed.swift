@@ -147,7 +147,8 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
     /// Parses a time. A time without an offset counts as UTC, because the times only order documents.
     private static func date(_ text: String) -> Date? { ServiceTime.date(text, utcOffset: 0) ?? AlertFeed.date(text) }
 
-    /// Returns the address of an entry's document. `nil` if the address is neither on MeteoAlarm's host nor on its replacement.
+    /// Returns the address of an entry's document. `nil` if the address is neither on MeteoAlarm's host nor on the host that
+    /// replaces it.
     private static func address(_ entry: ResponseXML, _ baseURL: String?) -> String? {
         guard let base = try? ServiceAddress(origin, replacement: baseURL).url(""),
             let link = AlertFeed.links(entry).first.flatMap({ AlertFeed.resolved($0, base + "/") }),

@@ -13,7 +13,7 @@ package struct ForecastPlot {
     private static let blocks = Array("▁▂▃▄▅▆▇█")
     private static let ramp = Array("_.-=+*#@")
 
-    /// - Parameter columns: the number of columns of the terminal. No line has more columns.
+    /// - Parameter columns: the number of columns of the terminal. No line of the plot has more columns.
     package init(_ plotted: PlottedHours, columns: Int, style: Style) {
         (self.plotted, self.style) = (plotted, style)
         self.columns = columns
