@@ -74,7 +74,8 @@ enum CourierMain {
 
     /// Runs a session with a delegate instead of a scene. The session is created before all other work.
     ///
-    /// The function is only for launches by the agent, which have no arguments. Commands create their own session.
+    /// The function runs only in processes that the agent launched, because only these processes have no arguments. Commands
+    /// create their own session.
     private static func runWithSessionDelegate() {
         guard CommandLine.arguments.count == 1 else { return }
         let session = URLSession(

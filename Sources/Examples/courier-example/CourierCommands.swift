@@ -49,8 +49,8 @@ struct CourierCommands {
         }
     }
 
-    /// Begins a download of each address, and waits until all downloads are complete. An address that is given twice makes two
-    /// tasks.
+    /// Begins a download of each address, and waits until all downloads are complete. If an address occurs twice in the
+    /// arguments, two tasks are created.
     private func begin(_ words: [String]) async {
         let session = session
         let tasks = words.dropFirst().compactMap(URL.init(string:)).map { session.downloadTask(with: $0) }
@@ -61,7 +61,7 @@ struct CourierCommands {
         session.finishTasksAndInvalidate()
     }
 
-    /// Begins `count` downloads, and returns without a delegate and without waiting.
+    /// Begins `count` downloads without a delegate, and does not wait for them.
     private func beginOnly(_ url: URL, count: Int) {
         let configuration = URLSessionConfiguration.background(withIdentifier: "courier")
         let environment = ProcessInfo.processInfo.environment

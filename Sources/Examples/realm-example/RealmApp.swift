@@ -27,7 +27,8 @@ func scheduleRefresh() {
     do { try BGTaskScheduler.shared.submit(request) } catch { print("not scheduled: \(error.localizedDescription)") }
 }
 
-/// Prints the items of the server, or the stored items if the download fails. Prints an error only if both fail.
+/// Prints the items of the server, or the stored items if the download fails. Prints an error only if the download fails and no
+/// items are stored.
 func showItems() async {
     do {
         let (items, source) = try await TodoItems.autoOpen()

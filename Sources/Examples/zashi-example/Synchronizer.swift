@@ -18,7 +18,8 @@ struct Synchronizer: Sendable {
         ((try? String(contentsOf: file, encoding: .utf8)) ?? "").split(separator: "\n").count
     }
 
-    /// Returns `true` if all blocks are stored, and `false` after a stop or an error. Received blocks are kept in both cases.
+    /// Returns `true` if all blocks are stored, and `false` after a stop or an error. After a stop or an error, the received
+    /// blocks are kept.
     func run() async -> Bool {
         guard let server else { return false }
         do {

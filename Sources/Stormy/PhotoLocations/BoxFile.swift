@@ -97,7 +97,7 @@ struct BoxFile {
         if position < view.count { Trailer(view.from(position)).clean() }
     }
 
-    /// Returns whether a known box follows `box`. In this case, `box` is a real box with a damaged name.
+    /// Returns whether a known box follows `box`. If a known box follows, `box` is a real box with a damaged name.
     private func isBox(behind box: Box) -> Bool {
         guard let next = Box(view, at: box.start + box.size) else { return false }
         return Self.first.contains(next.type) || Self.lists.contains(next.type) || Self.pixels.contains(next.type)
@@ -167,8 +167,8 @@ struct BoxFile {
     private func cleanUnnamed(_ boxes: [Box]) {
         let named = NamedMedia(film, block)
         for part in boxes.flatMap({ named.unnamed(in: $0.content) }) where part.count > 8 && !view.search.isFinished {
-            // If the file has no index table, no table lists the media data. In this case, a long film is read to its end only if
-            // its beginning contains a location.
+            // If the file has no index table, no table lists the media data. Without an index table, a long film is read to its
+            // end only if its beginning contains a location.
             let beginning = part.part(0, named.isEmpty ? MediaSearch.beginning : NamedMedia.longestGap)
             OpaqueBytes(beginning, "box mdat of \(block)").clean()
             if beginning.isTouched, beginning.count < part.count {
@@ -211,7 +211,7 @@ struct BoxFile {
         }
         let directory = Box(ByteView(LocationSearch(MemoryBytes(movie))), at: 0)
         // The samples of a metadata track are in this file, but the index tables that list the samples are in the deflated
-        // directory. For this reason, the samples cannot be found.
+        // directory. Stormy therefore cannot find the samples.
         if directory?.children.contains(where: { $0.type == "trak" && TimedMetadata.isMetadata($0) }) ?? true {
             return view.search.fail(.unproven(block: name))
         }

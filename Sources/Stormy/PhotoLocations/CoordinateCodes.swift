@@ -1,4 +1,4 @@
-/// This extension finds locations that are written as a code. Such codes are plus codes, what3words addresses, geohashes,
+/// This extension finds locations that are written as a code. The codes are plus codes, what3words addresses, geohashes,
 /// Maidenhead locators, and grid references.
 ///
 /// Source of the rule: the specification of Open Location Code, the help of what3words, NGA.SIG.0012 (UTM and MGRS).

@@ -1,4 +1,4 @@
-/// This extension finds coordinates that have no name and are recognized by their form. These forms are ISO 6709 text, NMEA
+/// This extension finds coordinates that have no name and are recognized by their form. The forms are ISO 6709 text, NMEA
 /// sentences of GPS receivers, and numbers with hemispheres.
 extension CoordinateText {
     /// Finds a location in the format ISO 6709, for example "+48.1373+011.5755/".
@@ -194,8 +194,8 @@ extension CoordinateText {
         while start > 0, mark - start < 20, Self.isDigit(letters[start - 1]) || letters[start - 1] == 46 { start -= 1 }
         while start < digits, letters[start] == 46 { start += 1 }
         guard let number = number(at: start), number.range.upperBound == digits, number.value <= 360 else { return nil }
-        // The degree sign in Latin-1 and "d" are frequent in bytes that are not text. For this reason, the minutes must have a
-        // mark such as "'".
+        // The degree sign in Latin-1 and "d" are frequent in bytes that are not text. The minutes must therefore have a mark such
+        // as "'".
         let hasLetter = letters[mark] == UInt8(ascii: "d") && !has("deg", at: mark)
         let isOneByte = hasLetter || [0xB0, 0xBA].contains(letters[mark])
         var end = mark + (isOneByte ? 1 : letters[mark] == 0xC2 ? 2 : 3)

@@ -74,8 +74,8 @@ enum CoordinateName: Equatable {
             self = .single(isLatitude: false, isClear: true)
             return
         }
-        // These names are in the FITS header of a telescope. The values are a latitude, a longitude, or metres from the centre of
-        // the Earth.
+        // The names with "obsgeo" are in the FITS header of a telescope's picture. The values are a latitude, a longitude, or
+        // metres from the centre of the Earth.
         if let axis = words.last, words.dropLast().last == "obsgeo", ["b", "l", "x", "y", "z"].contains(axis) {
             self = .single(isLatitude: axis == "b", isClear: true)
             return

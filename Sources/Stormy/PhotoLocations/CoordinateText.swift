@@ -2,7 +2,7 @@
 /// GPS receiver.
 ///
 /// The type has no side effects. A number counts as a coordinate only if it has a name or a hemisphere, or if it is in a map
-/// link. For this reason, prices, dates and exposures are not changed.
+/// link. Prices, dates and exposure times are therefore not changed.
 struct CoordinateText {
     struct Find: Equatable {
         /// The letters that are replaced by spaces.
@@ -163,7 +163,8 @@ struct CoordinateText {
         return Self.isNumberStart(letters, index) ? index : nil
     }
 
-    /// Returns whether "Long" or "Breite" means an angle. This is the case if another angle or "geographic" is near.
+    /// Returns whether "Long" or "Breite" means an angle. The word means an angle if another angle or the word "geographic" is
+    /// near.
     private func isBesideAngle(_ range: Range<Int>, _ isLatitude: Bool) -> Bool {
         let (before, behind) = (letters[..<range.lowerBound].suffix(80), letters[range.upperBound...].prefix(80))
         return [before, behind].contains { part in

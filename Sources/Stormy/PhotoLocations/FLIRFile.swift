@@ -52,8 +52,8 @@ struct FLIRFile {
         cleanUnlisted()
     }
 
-    /// Cleans records that the list does not contain. Such a record is found by the letters of the hemispheres, which are
-    /// followed by doubles.
+    /// Cleans records that the list does not contain. A record without an entry is found by the letters of the hemispheres, which
+    /// are followed by doubles.
     private func cleanUnlisted() {
         for north in ["N\0", "S\0"] {
             for east in ["E\0", "W\0"] {

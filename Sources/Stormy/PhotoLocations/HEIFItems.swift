@@ -92,8 +92,8 @@ struct HEIFItems {
             part.recordBlock(name)
             let start = 4 + (part.number(0, 4) ?? 0)
             if var tiff = TIFFFile(part.from(start), "Exif of \(block)") { tiff.clean() }
-            // The items are stored in the box with the pixels, which the search of all bytes leaves out. For this reason, the
-            // item is searched here.
+            // The items are stored in the box with the pixels, which the search of all bytes leaves out. For this reason, this
+            // method searches the items.
             OpaqueBytes(part, name).clean()
         case "mime" where item.isEncoded: cleanEncoded(part, name)
         case "mime":

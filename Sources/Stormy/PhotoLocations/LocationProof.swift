@@ -2,7 +2,7 @@ import CZlib
 import Glibc
 
 /// Searches bytes of any format for known locations. The search finds rationals, doubles, floats and integers in each byte order,
-/// and decimal text. It also finds degrees and minutes, UTF-16, hexadecimal digits, and compressed streams.
+/// and decimal text. The search also finds degrees with minutes, text in UTF-16, hexadecimal digits, and compressed streams.
 ///
 /// The search shares no code with the parsers, so that it does not repeat an error of a parser. The parsers pass only the found
 /// locations to the search.
@@ -12,8 +12,8 @@ struct LocationProof {
     static let overlap = 1 << 17
     /// The maximum number of bytes of a pattern together with the bytes that confirm the pattern.
     private static let reach = 256
-    /// The maximum number of bytes between a latitude and a longitude of the same location. This limit applies to numbers that
-    /// may occur by chance.
+    /// The maximum number of bytes between a latitude and a longitude of the same location. The limit applies only to numbers
+    /// that may occur by chance.
     private static let neighbourhood = 64
     /// The maximum number of inflated bytes of one stream, and of all streams.
     private static let (maximumStream, maximumStreams) = (1 << 20, 256 << 20)
@@ -124,8 +124,8 @@ struct LocationProof {
     private static func texts(_ degrees: Double) -> [(String, Kind)] {
         var result: [(String, Kind)] = []
         func kind(_ text: String) -> Kind { text.utf8.filter { (48...57).contains($0) }.count >= 6 ? .certain : .paired }
-        // The patterns have four or three digits after the point, from the cut value and from rounded values. The text in the
-        // file may have more digits.
+        // The patterns have three or four digits after the point. The patterns are made from the truncated value and from rounded values.
+        // The text in the file may have more digits.
         for value in Set([degrees, degrees + 2e-7, (degrees * 1e4).rounded() / 1e4 + 1e-9, degrees - 2e-7]) {
             for digits in [4, 3] {
                 let text = decimal(value, digits)
@@ -163,7 +163,7 @@ struct LocationProof {
         return result
     }
 
-    /// Formats a number. The digits are cut and not rounded.
+    /// Formats a number. The digits are truncated, and not rounded.
     private static func decimal(_ value: Double, _ digits: Int) -> String {
         let scale = pow(10, Double(digits))
         let number = Int((value * scale).rounded(.down))

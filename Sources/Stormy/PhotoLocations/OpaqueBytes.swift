@@ -44,7 +44,8 @@ struct OpaqueBytes {
     /// Searches the bytes as a text, for words and numbers of a location.
     func cleanText() { scan(Self.texts, isText: true) }
 
-    /// Cleans the bytes as a file if the format is known. Otherwise, the bytes are cleaned as unknown bytes.
+    /// Cleans the bytes as a file if the format is known. If the format is unknown, all blocks of known formats inside the bytes
+    /// are cleaned.
     func cleanAny() {
         if !Container.clean(view, block) { clean() }
     }

@@ -14,8 +14,8 @@ package enum PhotoCleaning {
     /// Before the file is written, a second search (``LocationProof``) checks that the result does not contain the locations.
     /// After the write, the file is read again. The cleaned file differs from the original only in the reported ranges.
     ///
-    /// - Throws: An error if it cannot be proved that the result contains no location. In this case the file is unchanged, unless
-    ///   the write failed.
+    /// - Throws: An error if it cannot be proved that the result contains no location. After an error, the file is unchanged,
+    ///   unless the error occurred during the write.
     package static func clean(descriptor: Int32) throws(LocationFailure) -> Report {
         guard let file = FileBytes(descriptor: descriptor) else { throw .unreadable }
         return try clean(file, descriptor: descriptor)
@@ -38,8 +38,8 @@ package enum PhotoCleaning {
     }
 
     /// Cleans a file. Returns the fields of `photo-cleaner`'s response. After a success, the fields are "clean" and the names of
-    /// the overwritten blocks. Otherwise, the fields are a word and a reason. The word is "unreadable" if the format is unknown,
-    /// "failed" if the cleaning failed, or "fault" if a system call failed.
+    /// the overwritten blocks. After a failure, the fields are a word and a reason. The word is "unreadable" if the format is
+    /// unknown, "failed" if the cleaning failed, or "fault" if a system call failed.
     ///
     /// - Parameter path: The path as bytes, because file names need not be UTF-8.
     package static func response(about path: UnsafePointer<CChar>) -> [String] {

@@ -152,7 +152,7 @@ struct PlainLetters {
     private static let table: PatternTable<Change> = {
         let texts = (marks + names + sides + accents + decomposed).map { (Array($0.0.utf8), Array($0.1.utf8)) }
         let wideDigits = (UInt8(0)...9).map { digit -> ([UInt8], [UInt8]) in ([0xEF, 0xBC, 0x90 + digit], [48 + digit]) }
-        // These patterns are in ISO 8859-1.
+        // The byte patterns in this list are text in ISO 8859-1.
         let bytes: [([UInt8], [UInt8])] = [
             ([0xE4, 0x6E, 0x67, 0x65], Array("ange".utf8)), ([0xE9, 0x65, 0x73], Array("ees".utf8)),
         ]
@@ -177,7 +177,7 @@ struct PlainLetters {
         ("degrees", "°"), ("degree", "°"), ("grad", "°"), ("minutes", "'"), ("minute", "'"), ("minuten", "'"), ("min", "'"),
         ("seconds", "\""), ("second", "\""), ("sekunden", "\""), ("secs", "\""), ("sec", "\""),
     ]
-    /// Words for hemispheres. A longer word is before a shorter word with the same beginning.
+    /// Words for hemispheres. In this list, a longer word comes before a shorter word with the same beginning.
     private static let spelled =
         capitalized([
             ("northern", "N"), ("north", "N"), ("norte", "N"), ("nord", "N"), ("southern", "S"), ("south", "S"), ("sud", "S"),

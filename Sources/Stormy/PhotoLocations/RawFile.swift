@@ -1,5 +1,5 @@
-/// A raw file that is not a TIFF file. Such files come from cameras of Fujifilm, Minolta and Sigma, and from older cameras of
-/// Canon. The sensor data is treated as pixels. Other bytes are searched for blocks of known formats.
+/// A raw file that is not a TIFF file. Raw files of this kind come from cameras of Fujifilm, Minolta and Sigma, and from older
+/// cameras of Canon. The sensor data is treated as pixels. Other bytes are searched for blocks of known formats.
 struct RawFile {
     private enum Format { case fujifilm, minolta, sigma, canon }
 

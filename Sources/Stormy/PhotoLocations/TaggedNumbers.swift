@@ -1,8 +1,8 @@
 /// A latitude and a longitude in bytes of an unknown format. Each number is stored after its name. Examples are attributes of
 /// OpenEXR and NetCDF, values of FLV, BSON, CBOR and MessagePack, and text after its size.
 ///
-/// Many files contain these names by chance. For this reason, the two numbers must have the same form, and the same distance from
-/// their names.
+/// Many files contain these names by chance. Stormy therefore requires that the two numbers have the same form, and the same
+/// distance from their names.
 struct TaggedNumbers {
     private let view: ByteView
     private let block: String
@@ -31,7 +31,8 @@ struct TaggedNumbers {
 
     /// Overwrites the numbers that belong to the name at a position.
     func clean(at position: Int) {
-        // The most frequent case is a text in which only text follows the name. In this case, one read is sufficient.
+        // The most frequent case is a text in which only text follows the name. If only text follows the name, one read is
+        // sufficient.
         guard let name = view.bytes(position, min(10 + Self.longestGap, view.count - position)), let first = name.first,
             "lL".utf8.contains(first), name.dropFirst(3).contains(where: { $0 < 9 || 14..<0x20 ~= $0 || $0 > 0x7E })
         else { return }

@@ -3,8 +3,8 @@
 ///
 /// The found letters, the text around these letters, and the bytes before and after the text are rated in bits. With the required
 /// number of bits, less than one wrong result in 10 TiB of data is expected. The noise of a sensor may consist of digits and
-/// signs. For this reason, a result with few letters requires more evidence: words around the text, zeros before and after the
-/// text, or a tag name before the text.
+/// signs. A result with few letters therefore requires more evidence: words around the text, zeros next to the text, or a tag
+/// name before the text.
 struct TextEvidence {
     /// The letters, one for each code unit. Code units beyond Latin-1 are 1, which is not text.
     let letters: [UInt8]

@@ -35,8 +35,8 @@ package enum ActionNotification {
         }
     }
 
-    /// Shows a notification with the first three sentences. If there are more sentences, the notification also shows their
-    /// number.
+    /// Shows a notification with the first three sentences. If there are more sentences, the notification also shows the number
+    /// of the other sentences.
     package static func show(_ title: String, sentences: [String]) async throws {
         let others = sentences.count > 3 ? ["and \(sentences.count - 3) more"] : []
         try await show(title, (sentences.prefix(3) + others).joined(separator: "\n"))

@@ -130,8 +130,8 @@ extension StormyStore {
     /// Stores a judgement. Stores the judgement of warnings, which may arrive after the forecast of the same check, or without a
     /// forecast.
     ///
-    /// - Parameter knowsForecast: `false` if only warnings were judged. A judgement of warnings alone does not replace the result
-    ///   of an earlier calm check.
+    /// - Parameter knowsForecast: `false` if only warnings were judged. If only warnings were judged and they are not a storm,
+    ///   the result of an earlier calm check is kept.
     static func storeJudgement(_ assessment: Assessment, knowsForecast: Bool, of place: Place, _ database: Database, now: Date)
         throws
     {

@@ -39,7 +39,7 @@ extension PhotoRecord {
             transfer.session == PhotoUploads.sessionIdentifier && transfer.submission.map { !known.contains($0) } ?? false
         }
         // A photo is matched by the number of its transfer. A photo has no number if the server lost the photo, or if the command
-        // was killed. Such a photo is matched by the label of the transfer.
+        // was killed. A photo without a number is matched by the label of the transfer.
         for hasNumber in [true, false] {
             earlier = try earlier.filter { photo, number in
                 let position = transfers.lastIndex { transfer in

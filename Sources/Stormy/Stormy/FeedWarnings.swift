@@ -9,8 +9,8 @@ import TransferMachines
 /// request is complete, the request does not continue in the agent. The next check repeats the request. Stormy reports the
 /// problem until the next check.
 struct FeedWarnings: Sendable {
-    /// The maximum number of bytes of one feed's documents in one check. After this number of bytes, no further document is
-    /// requested.
+    /// The maximum number of bytes of one feed's documents in one check. When this number of bytes is reached, no further
+    /// document is requested.
     private static let mostBytes = 16 << 20
     /// The maximum number of corners of all polygons in the warnings of one feed. If a feed has more corners, the documents at
     /// the end of the feed's list are not used.

@@ -85,8 +85,8 @@ enum FileChooser {
         }
     }
 
-    /// Returns whether several consecutive lines together are the path of an existing file. In this case, each single line may be
-    /// the path of a file that the user did not choose.
+    /// Returns whether several consecutive lines together are the path of an existing file. If several lines are one path, a
+    /// single line may be the path of a file that the user did not choose.
     static func containsPathOfSeveralLines(_ lines: [String]) -> Bool {
         lines.indices.contains { first in
             var path = lines[first]
@@ -147,7 +147,7 @@ enum FileChooser {
             let timer = DispatchWorkItem { [self] in close(as: .tooLate) }
             DispatchQueue.global().asyncAfter(deadline: .now() + FileChooser.patience, execute: timer)
             defer { timer.cancel() }
-            // Both pipes are read to the end at the same time, because a full pipe would block the chooser.
+            // Standard output and standard error are read at the same time, because a full pipe would block the chooser.
             let said = Mutex("")
             let reading = DispatchGroup()
             DispatchQueue.global().async(group: reading) {

@@ -111,7 +111,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     }
 
     /// Judges a response. The last forecast of another service is also used, if this forecast and the response belong to the same
-    /// check. The other forecast can confirm thunder, and its values fill missing hours.
+    /// check. The forecast of another service can confirm thunder, and its values fill hours without values.
     private func judge(_ fetched: FetchedForecast, of place: Place, now: Date) throws -> Assessment {
         let rule = question.settings.rule
         guard let last = try question.store.lastForecast(of: place), last.provider != fetched.provider,

@@ -65,7 +65,7 @@ extension FeedWarnings {
         return notRequested
     }
 
-    /// Returns a sentence for the user about codes of areas that Stormy's table of regions does not contain. Each code is
+    /// Returns a sentence for the user about codes of areas that Stormy's table of regions does not contain. Each unknown code is
     /// reported only once.
     func unknownRegions() throws -> String? {
         let codes = try store.claimUnreportedCodes()

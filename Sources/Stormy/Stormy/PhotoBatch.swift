@@ -24,8 +24,8 @@ package struct PhotoBatch: Codable, Equatable {
         var photo: Int64?
     }
 
-    /// The identifier of the notification. The next batch replaces a notification without failures. A notification with failures
-    /// stays until the user removes it.
+    /// The identifier of the notification. The notification of the next batch replaces a notification without failures. A
+    /// notification with failures stays until the user removes it.
     var notification: String { failures.isEmpty ? Self.plainNotification : "\(Self.plainNotification)-\(mark ?? "")" }
 
     private static let plainNotification = "photos"

@@ -95,7 +95,8 @@ package struct PhotoReconciliation {
     // MARK: Results that the store does not contain
 
     /// Stores the results of transfers whose results are in the ledger but not in this store. The store could not be written when
-    /// these transfers ended, or was restored from a backup. After this, the user may add these photos again.
+    /// these transfers ended, or was restored from a backup. After this call, the user can add the photos of failed uploads
+    /// again.
     ///
     /// - Returns: the photos, each with the result of its upload.
     @discardableResult

@@ -24,7 +24,8 @@ package enum PhotoUploadError: Error, CustomStringConvertible {
 /// A file that the user wants to send.
 package struct PhotoFile: Sendable, Equatable {
     package let path: String
-    /// `true` if the file was found in a folder or a list. Such a file is sent only if it is a photo of a known format.
+    /// `true` if the file was found in a folder or a list. A file from a folder or a list is sent only if it is a photo of a
+    /// known format.
     package let isKnownPhotoOnly: Bool
 
     package init(path: String, isKnownPhotoOnly: Bool) { (self.path, self.isKnownPhotoOnly) = (path, isKnownPhotoOnly) }

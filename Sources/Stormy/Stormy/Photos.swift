@@ -178,7 +178,8 @@ extension StormyStore {
             // desktop.
             again.isForLater = again.isForLater && new.isForLater
             again.tells = again.tells || new.tells
-            // A photo may have no submission key, because the ledger was lost before an upgrade. Such a photo gets a new key.
+            // A photo may have no submission key, because the ledger was lost before an upgrade. A photo without a submission key
+            // gets a new key.
             again.submission = again.submission ?? newSubmission()
             if again != stored { try again.update(database) }
             if let storm, again.storm != storm, new.isPhoto { try closeJob(of: storm, in: database) }
@@ -192,8 +193,8 @@ extension StormyStore {
             database.cachedStatement(
                 sql: "SELECT * FROM photo WHERE state = 'awaitingPhoto' AND (storm = ?1 OR ?1 IS NULL) ORDER BY id LIMIT 1"),
             arguments: [storm])
-        // The photo may have an earlier record that had the state `held` and that the user cancelled. Such a record is used
-        // again.
+        // The photo may have an earlier record that had the state `held` and that the user cancelled. A cancelled record of the
+        // photo is used again.
         let abandoned = try PhotoRecord.fetchOne(
             database.cachedStatement(
                 sql: """

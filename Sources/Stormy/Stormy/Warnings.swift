@@ -15,7 +15,7 @@ struct WarningRecord: StoreRecord {
     var askedAt: Date
     /// The reason why a later request failed, or why a part of the last response is not used. `nil` if there is no problem.
     var trouble: String?
-    /// `true` if ``trouble`` is about a part of the last response. The other parts were used.
+    /// `true` if ``trouble`` is about a part of the last response. The other parts of the response were used.
     var isPartial = false
     /// The latest time that the service has stated for its data (see ``DataTime``).
     var dataTime: Date?

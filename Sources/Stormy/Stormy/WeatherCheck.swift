@@ -91,7 +91,7 @@ package struct WeatherCheck: Sendable {
         } catch let error as ForecastJudge.Unusable {
             throw WeatherUnavailable(description: "the weather service sent a forecast without values: \(error.why)")
         }
-        // The response contains the place's time zone.
+        // The place is read again, because the response may have set its time zone.
         let known = try store.places().first { $0.id == place.id } ?? place
         return CheckOutcome(
             place: known, assessment: taken.assessment, fetchedAt: fetched.fetchedAt ?? BGTaskScheduler.now, trouble: nil,

@@ -73,8 +73,8 @@ struct PathPattern {
 
         func record(_ path: String, _ number: Int32) {
             switch FileFault(number) {
-            // While `glob` searches, it also tries paths that do not exist, and paths that are not folders. Such a path is not an
-            // error.
+            // While `glob` searches, it also tries paths that do not exist, and paths that are not folders. Paths of these kinds
+            // are not errors.
             case .missing, .noFolder, .notAFile: break
             case .exists, .unsupported, .impossible, .noRoom, .notAllowed, .unavailable: unreadable[PathName(path)] = number
             }

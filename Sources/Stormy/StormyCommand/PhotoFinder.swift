@@ -142,8 +142,8 @@ struct PhotoFinder {
         return found
     }
 
-    /// Returns the paths of a list. If the list contains NUL characters, these characters separate the paths. Otherwise, each
-    /// line contains one path. Empty lines are left out.
+    /// Returns the paths of a list. If the list contains NUL characters, these characters separate the paths. If the list
+    /// contains no NUL characters, each line contains one path. Empty lines are left out.
     static func paths(in list: Data) -> [[UInt8]] {
         // A list from Windows begins with a byte order mark, and its lines end with CR.
         let data = list.starts(with: [0xEF, 0xBB, 0xBF]) ? list.dropFirst(3) : list

@@ -81,7 +81,7 @@ package struct StormReason: Sendable, Equatable, Codable {
     package var event: String?
     /// The identifiers of a warning's messages.
     package var messages: [String]?
-    /// `true` if the service sends no end of the warning. In this case ``until`` is an assumed time.
+    /// `true` if the service sends no end of the warning. ``until`` is then a time that Stormy assumed.
     package var hasOpenEnd: Bool?
     /// The kind of a warning's hazard. `nil` for other reasons, and for reasons that an earlier version assessed.
     package var hazard: AlertHazard?

@@ -276,7 +276,7 @@ package struct StormLife: Sendable, Equatable {
         let isMore = facts.isHigher(than: shown.alerted) || !isOnScreen && facts.isAnotherHazard(than: shown.alerted)
         if mayAlert, outlook == .expected, isUnseen || isMore { return alert(answer, after: shown) }
         if outlook == .weaker, answer.state == .waiting {
-            // The value fell below its limit before the user saw the alert.
+            // The storm became weaker than the limits before the user saw the alert.
             memory = Memory(step: memory.step + 1, phase: shown.isSeen ? .calledOff(shown) : .unshown)
             return [.withdraw, .closePhotoRequest]
         }

@@ -1,5 +1,5 @@
 // Shows the desktop's file chooser, and prints the paths of the chosen photos. A zero byte ends each path. The program is
-// separate, because an app that only uploads does not need a bus for other purposes. The program does not use Foundation, because
+// separate, because Stormy itself does not need a library for the message bus. The program does not use Foundation, because
 // Foundation is ten times larger than the program.
 //
 //     file-chooser TITLE

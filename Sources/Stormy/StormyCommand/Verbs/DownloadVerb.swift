@@ -194,7 +194,7 @@ struct DownloadVerb: AsyncParsableCommand {
         }
     }
 
-    /// Returns the reason why a complete download is not at its path. Returns `nil` if the file is there.
+    /// Returns the reason why a complete download is not at its path. Returns `nil` if the file is at this path.
     ///
     /// An agent of an earlier version may run in a container, and store the file under a path of the container.
     static func absence(of place: String, byteCount: Int64) -> String? {

@@ -25,7 +25,7 @@ package struct AlertArea: Sendable, Equatable {
     }
 
     /// `true` if the area has a polygon or a circle. A circle without a radius only marks a point, for example of an earthquake.
-    /// Such a circle is ignored, and the codes are used.
+    /// A circle without a radius is ignored, and the codes are used.
     package var isDrawn: Bool { !polygons.isEmpty || circles.contains { $0.kilometres > 0 } }
 
     /// `true` if the area has a polygon or a circle, or if the region table has one of its codes. Other areas cannot be compared
@@ -35,9 +35,9 @@ package struct AlertArea: Sendable, Equatable {
     /// `true` if the area is drawn or the region table has one of its codes. A circle without a radius does not count.
     var isPlaced: Bool { isDrawn || !regions.isEmpty }
 
-    /// `true` if the area may contain more places than its codes show. This is the case if the area is not drawn and, for each
-    /// type of code, the region table does not contain all codes. Codes of several types are several names of the same area. For
-    /// this reason, it is enough if the table contains all codes of one type.
+    /// `true` if the area may contain more places than its codes show. An undrawn area is incomplete if, for each type of code,
+    /// the region table does not contain all codes. Codes of several types are several names of the same area. For this reason,
+    /// it is enough if the table contains all codes of one type.
     var isIncomplete: Bool {
         let unknown = Set(unknownCodes.map(\.type))
         return !isDrawn && codes.allSatisfy { unknown.contains($0.type) }
@@ -80,8 +80,8 @@ package struct AlertArea: Sendable, Equatable {
     /// The width of a line in degrees, which is 1 cm on the ground. A corner that is closer to a line counts as on the line.
     private static let lineWidth = 1e-7
 
-    /// Returns `false` if all corners of a ring are on one line, or at one point. Such a ring contains no place. A ring that
-    /// crosses its own line has an area. A ring that turns around the Earth also has an area.
+    /// Returns `false` if all corners of a ring are on one line, or at one point. A ring without an area contains no place. A
+    /// ring that crosses its own line has an area. A ring that turns around the Earth also has an area.
     static func hasArea(_ ring: [Coordinates]) -> Bool {
         guard let first = ring.first else { return false }
         var (points, last, longitude): ([(Double, Double)], Coordinates, Double) = ([], first, first.longitude)
@@ -107,9 +107,9 @@ package struct AlertArea: Sendable, Equatable {
     /// encloses twice is also inside. A ring is closed even if the last corner differs from the first corner.
     ///
     /// An edge takes the short way around the Earth, so a ring over the date line does not have to be divided. A ring around the
-    /// Earth contains the North Pole if the mean latitude of its corners is at least 0. Otherwise, the ring contains the South
-    /// Pole. An ambiguous ring (``isAmbiguous(_:)``) also contains the places that are inside the ring on a flat map. The time is
-    /// proportional to the number of corners.
+    /// Earth contains the North Pole if the mean latitude of its corners is at least 0. If the mean latitude is below 0, the ring
+    /// contains the South Pole. An ambiguous ring (``isAmbiguous(_:)``) also contains the places that are inside the ring on a
+    /// flat map. The time is proportional to the number of corners.
     static func contains(_ ring: [Coordinates], _ place: Coordinates) -> Bool {
         guard ring.count >= 3, var last = ring.last else { return false }
         // The number of turns around the place is the number of times that the ring crosses the place's meridian to the east.

@@ -85,8 +85,8 @@ struct AlertLineage {
 
     /// Returns whether a later message also ends `message`, although the later message only refers to an earlier message of the
     /// same chain. The result is `true` if all references of the later message are in the chain, and the two messages were not
-    /// sent together. A later message that is only about one part of a split warning also refers to this part, which is not in
-    /// the chain of the other parts.
+    /// sent together. A later message about one part of a split warning also refers to this part. The chain of the other parts
+    /// does not contain this part.
     private static func means(_ later: AlertMessage, also message: AlertMessage, _ references: [String: Set<String>]) -> Bool {
         guard later.identifier != message.identifier, !later.references.isEmpty,
             later.sent.timeIntervalSince(message.sent) > splitTime

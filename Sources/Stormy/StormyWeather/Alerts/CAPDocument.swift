@@ -8,8 +8,8 @@ package enum CAPDocument {
     /// The maximum number of `info` elements of one document. The most severe elements are used.
     package static let mostInfos = 200
 
-    /// - Returns: `nil` if the document is a test, an exercise, a draft or an acknowledgement. Such documents are never shown as
-    ///   real warnings.
+    /// - Returns: `nil` if the document is a test, an exercise, a draft or an acknowledgement. Tests, exercises, drafts and
+    ///   acknowledgements are never shown as real warnings.
     /// - Throws: ``WeatherError`` if the document is not CAP, or if its identifier, time, status, type or warning cannot be read.
     package static func parse(_ data: Data) throws(WeatherError) -> AlertMessage? {
         guard data.count <= ServiceResponse.maximumBytes else { throw .tooLarge(bytes: data.count) }

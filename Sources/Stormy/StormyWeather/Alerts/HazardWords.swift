@@ -33,7 +33,7 @@ enum HazardWords {
         let text: String
         let words: Set<String>
         private let bytes: [UInt8]
-        /// The first bytes of all parts that `bytes` may contain. This set excludes most parts quickly.
+        /// The first bytes of all parts that `bytes` may contain. With this set, most parts are excluded quickly.
         private let beginnings: Set<[UInt8]>
 
         init(_ name: some StringProtocol) {

@@ -95,8 +95,8 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
     /// The part of a feed that concerns one place.
     package struct Content: Sendable, Equatable {
         /// The documents that may contain a warning for the place, the newest first, without duplicates. Documents of other
-        /// places are at the end of the array if their entries also have unknown areas. Such a document may have more areas than
-        /// its entries.
+        /// places are at the end of the array if their entries also have unknown areas. A document with unknown areas may have
+        /// more areas than its entries.
         package var entries: [AlertFeed.Entry] = []
         /// The number of the place's documents that are not used: documents without a usable link, and the oldest documents
         /// beyond ``AlertFeed/mostLinks``.

@@ -44,7 +44,7 @@ struct JSONValue {
     var text: String? { value.kind == cjson_kind_text ? document.text(index) : nil }
     var isTrue: Bool { value.kind == cjson_kind_true }
 
-    /// A number. The library refuses infinite numbers.
+    /// A number. The JSON library refuses infinite numbers.
     var finite: Double? { value.kind == cjson_kind_number ? value.number : nil }
 
     private var value: cjson_value { document.values[index] }

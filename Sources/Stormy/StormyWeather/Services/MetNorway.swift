@@ -31,8 +31,8 @@ package struct MetNorway: WeatherService {
         var values = StormValues()
         for step in properties?["timeseries"]?.elements ?? [] {
             guard let start = ServiceTime.date(step["time"]), hours[start] == nil else { continue }
-            // After the part with hourly entries, each entry contains values for the next six hours. These values are used for
-            // each of the six hours.
+            // After the part with hourly entries, each entry contains values for the next six hours. The values are used for each
+            // of the six hours.
             let span = step["data"]?["next_1_hours"] == nil ? 6 : 1
             for index in 0..<span {
                 let hour = Self.hour(step["data"], span, units, start: start + Double(index) * ForecastHour.seconds, &values)

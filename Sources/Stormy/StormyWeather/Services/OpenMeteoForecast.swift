@@ -1,12 +1,12 @@
 import Foundation
 
 extension OpenMeteo {
-    /// Parses a forecast response. Values may be missing or have other forms, but the response must be complete.
+    /// Parses a forecast response. Single values may be absent or have other forms, but the response must be complete.
     ///
-    /// The parser accepts null at any position, arrays of unequal length (missing values are null), and missing gusts. It accepts
-    /// unix times and local ISO 8601 times, `weathercode` for `weather_code`, other units (which are converted), and a list with
-    /// one place. Impossible values are treated as null. A response that is not complete JSON is an error, and never a calm
-    /// forecast.
+    /// The parser accepts null at any position, arrays of unequal length (absent values are null), and responses without gusts.
+    /// The parser accepts unix times and local ISO 8601 times, `weathercode` for `weather_code`, other units (which are
+    /// converted), and a list with one place. Impossible values are treated as null. A response that is not complete JSON is an
+    /// error, and never a calm forecast.
     /// - Parameters:
     ///   - data: the body, decompressed, at most ``ServiceResponse/maximumBytes``.
     ///   - status: the HTTP status.
@@ -47,7 +47,7 @@ extension OpenMeteo {
 }
 
 extension ForecastHour {
-    /// `true` if the hour has a main value. The other values only supplement the main values.
+    /// `true` if the hour has a main value. Other values of an hour only supplement the main values.
     fileprivate var hasValue: Bool {
         weatherCode != nil || precipitationMM != nil || gustsKMH != nil || temperatureC != nil
     }

@@ -21,7 +21,7 @@ package enum ServiceResponse {
             return value
         }
         // Open-Meteo streams its responses. If an error occurs in the middle, the response has status 200 and ends with plain
-        // text inside open brackets. Such a response counts as truncated.
+        // text inside open brackets. A response that ends inside open brackets counts as truncated.
         throw endsInside(body) ? .truncated : .notJSON(excerpt: excerpt(body))
     }
 
@@ -54,8 +54,8 @@ package enum ServiceResponse {
         return Data(body)
     }
 
-    /// Returns whether the bytes begin with a JSON object or list that is not closed at the end of the bytes. An empty body also
-    /// counts as truncated.
+    /// Returns whether the bytes begin with a JSON object or list that is not closed at the end of the bytes. An empty response
+    /// body also counts as truncated.
     private static func endsInside(_ body: Data) -> Bool {
         guard let first = body.first else { return true }
         guard first == UInt8(ascii: "{") || first == UInt8(ascii: "[") else { return false }

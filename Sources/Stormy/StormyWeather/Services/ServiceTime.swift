@@ -48,8 +48,8 @@ enum ServiceTime {
         return (text[..<sign], (text[sign] == "-" ? -1 : 1) * (hours * 3600 + minutes * 60))
     }
 
-    /// Returns the seconds as if the time were GMT. A calendar is not used, because a calendar would use the process's time zone.
-    /// A service's local times have a constant offset, even across a clock change.
+    /// Returns the seconds since 1970, as if the time were GMT. A calendar is not used, because a calendar would use the
+    /// process's time zone. A service's local times have a constant offset, even across a clock change.
     private static func secondsFromEpoch(_ date: Substring, _ time: Substring) -> Double? {
         let day = date.split(separator: "-", omittingEmptySubsequences: false).map { number($0) }
         // Fractions of a second are ignored, because they do not change the hour.

@@ -34,7 +34,7 @@ package protocol WeatherService: Sendable {
     /// - Throws: ``WeatherRequestError/invalidBaseURL(_:)``
     func request(for place: Coordinates, now: Date) throws(WeatherRequestError) -> WeatherRequest
 
-    /// Reads a response. Values may be missing, but an incomplete response is an error, and never a calm forecast.
+    /// Reads a response. Single values may be absent, but an incomplete response is an error, and never a calm forecast.
     ///
     /// - Parameters:
     ///   - data: the body, decompressed.
