@@ -37,8 +37,8 @@ func beginLate() {
     }
 }
 
-/// Logs whether the app was started before (from `UserDefaults.standard`), and how often it was started (from an app group's
-/// suite).
+/// Logs whether the app was started before (from `UserDefaults.standard`), and how often (from the user defaults of an app
+/// group).
 func logStart() {
     let defaults = UserDefaults.standard
     let suite = UserDefaults(suiteName: "group.courier")

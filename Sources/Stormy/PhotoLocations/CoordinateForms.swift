@@ -31,8 +31,8 @@ extension CoordinateText {
             end: position + index)
     }
 
-    /// Returns whether digits are a possible angle. The angle has two or three digits for the degrees, and two digits for each of
-    /// the minutes and the seconds.
+    /// Returns whether digits are a possible angle. The degrees have two or three digits. The minutes and the seconds have two
+    /// digits each.
     private static func isPossible(_ digits: ArraySlice<UInt8>, degrees count: Int) -> Bool {
         func number(_ digits: ArraySlice<UInt8>) -> Int { digits.reduce(0) { $0 * 10 + Int($1) - 48 } }
         let rest = digits.dropFirst(count)

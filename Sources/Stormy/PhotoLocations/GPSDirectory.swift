@@ -35,9 +35,8 @@ struct GPSDirectory {
             let plain = TIFFDirectory(view, at: start, little: little), plain.entries.contains(where: { $0.tag == 4 }),
             let lowest = plain.entries.filter({ !$0.isInline }).map(\.value).min()
         else { return }
-        // The offsets of values are counted from the header, or the values are stored directly after the directory, as most
-        // writers do. In a damaged file, a wrong header may look correct. Numbers after the directory are therefore also removed
-        // if they look like coordinates.
+        // The offset of a value is counted from the header, or the value is directly after the directory. In a damaged file, a
+        // wrong header may look correct. Numbers after the directory are therefore also removed if they look like coordinates.
         let headers = view.search.headers.reversed().map { $0 - view.offset(0) }.filter { $0 < entry }.prefix(100)
         let behind = [plain.range.upperBound - lowest, plain.range.upperBound - 4 - lowest]
         var found: [GPSDirectory] = []

@@ -7,8 +7,8 @@ import Glibc
 /// The search shares no code with the parsers, so that it does not repeat an error of a parser. The parsers pass only the found
 /// locations to the search.
 struct LocationProof {
-    /// The file is searched in pieces. Each piece is searched together with this number of bytes after the piece. For this
-    /// reason, if a deflated block of 65,536 bytes begins in the piece, the end of the block is also searched.
+    /// The file is searched in pieces. Each piece is searched together with this number of bytes after the piece. The end of a
+    /// deflated block of 65,536 bytes that begins in a piece is therefore also searched.
     static let overlap = 1 << 17
     /// The maximum number of bytes of a pattern together with the bytes that confirm the pattern.
     private static let reach = 256
@@ -124,8 +124,8 @@ struct LocationProof {
     private static func texts(_ degrees: Double) -> [(String, Kind)] {
         var result: [(String, Kind)] = []
         func kind(_ text: String) -> Kind { text.utf8.filter { (48...57).contains($0) }.count >= 6 ? .certain : .paired }
-        // The patterns have three or four digits after the point. The patterns are made from the truncated value and from rounded values.
-        // The text in the file may have more digits.
+        // The patterns have three or four digits after the point. Both the truncated value and rounded values are used. The text
+        // in the file may have more digits.
         for value in Set([degrees, degrees + 2e-7, (degrees * 1e4).rounded() / 1e4 + 1e-9, degrees - 2e-7]) {
             for digits in [4, 3] {
                 let text = decimal(value, digits)

@@ -36,7 +36,7 @@ struct MakerNote {
         OpaqueBytes(note, block).clean()
     }
 
-    /// The entries of the home city, of the destination, and of the settings of the world clock with these two cities.
+    /// The entries of the home city, of the destination, and of the world clock, which contains both cities.
     private static let pentax: Set<Int> = [0x23, 0x24, 0x6B]
 
     private func maker(_ note: ByteView) -> Maker? {

@@ -1,4 +1,4 @@
-/// The media data that the index tables of the file list: the samples of a film's tracks and fragments, and the items of a
+/// The media data that is listed in the file's index tables: the samples of a film's tracks and fragments, and the items of a
 /// picture.
 ///
 /// A box `mdat` may also contain other bytes. These bytes may be any data, so they are searched like free space.
@@ -6,8 +6,7 @@ struct NamedMedia {
     private let film: Film
     private var ranges = ProtectedRanges()
 
-    /// The maximum number of bytes that are searched in a part of the media data that no index table lists, if no location is
-    /// found.
+    /// If no location is found, at most this number of bytes is searched in a part of the media data that no index table lists.
     static let longestGap = 256 << 20
 
     /// A limit above the size of any file, so that sums of offsets and sizes do not overflow.
@@ -79,8 +78,8 @@ struct NamedMedia {
         }
     }
 
-    /// Returns the number of samples and the number of bytes of a frame of sound, from the description of the sound. The tables
-    /// of QuickTime count a sample of sound as one byte.
+    /// Reads the description of the sound, and returns the number of samples and the number of bytes of one frame. The tables of
+    /// QuickTime count a sample of sound as one byte.
     private static func sound(_ table: Box) -> (samples: Int, bytes: Int)? {
         guard let list = table.child("stsd")?.content, let entry = Box.all(in: list, from: 8).first?.content,
             let version = entry.number(8, 2)

@@ -59,7 +59,7 @@ struct SampleTable {
 
     /// Returns the bytes of each sample. Samples after the end of the film are left out, because the file is incomplete.
     ///
-    /// The search fails if an index table lists a position in another box of the film, for example in the directory.
+    /// If an index table lists a position outside the boxes with data, for example in the directory, the search fails.
     func samples() -> [ByteView] {
         // Offsets can be counted from the beginning of the file or of the film. Stormy uses the beginning with which more samples
         // are inside boxes with data.

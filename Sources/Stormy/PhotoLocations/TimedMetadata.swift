@@ -86,8 +86,8 @@ struct TimedMetadata {
         }
     }
 
-    /// Returns whether a sample is a record of a Parrot drone. A record begins with E or P and a digit, or has 60 bytes in the
-    /// first version of the format. Every record has a position.
+    /// Returns whether a sample is a record of a Parrot drone. A record begins with the letter E or P and a digit. In the first
+    /// version of the format, a record has 60 bytes. Every record has a position.
     private static func isParrot(_ sample: ByteView) -> Bool {
         guard let mark = sample.bytes(0, 2) else { return false }
         return "EP".utf8.contains(mark[0]) && (48...57).contains(mark[1]) || sample.count == 60

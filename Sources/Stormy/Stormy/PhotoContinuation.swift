@@ -9,8 +9,8 @@ extension PhotoUploads {
     /// Continues the failed transfers of photos that the user adds again.
     ///
     /// The server may already have the photo or a part of the photo. Only the failed transfer contains the photo's address on the
-    /// server, so a new transfer would upload the photo a second time. If two commands run at the same time, the ledger lets one
-    /// command continue the transfer, and the other command finds the running transfer.
+    /// server, so a new transfer would upload the photo a second time. If two commands run at the same time, only one command
+    /// continues the transfer, and the other command finds the running transfer.
     ///
     /// - Returns: The keys of the transfers that continue. The store is updated for these transfers, and for transfers that had
     ///   completed.

@@ -21,8 +21,8 @@ extension StormyStore {
             try ends.map { end in
                 guard var photo = try Self.photo(submittedAs: end.submission, in: database) else { return nil }
                 switch photo.state {
-                // A completed photo stays completed, because the server has the photo. If the ledger was restored from a backup,
-                // it may report another result, because the backup contains neither the completion nor the agent's copy.
+                // A completed photo stays completed, because the server has the photo. A ledger that was restored from a backup
+                // may report another result, because the backup contains neither the completion nor the agent's copy.
                 case .completed where end.state != .completed: return nil
                 case .awaitingPhoto, .held, .lost: return nil
                 case .queued, .completed, .failed, .cancelled: break

@@ -122,7 +122,7 @@ package enum PhotoLocation {
     }()
 
     /// Returns whether a TIFF structure has a GPS directory (tag 0x8825) with a latitude (tag 2) or a longitude (tag 4). The
-    /// search follows the first directories and all directories that they point to.
+    /// search reads the first directories, and all directories to which these directories point.
     ///
     /// - Parameter count: the number of entries that were followed.
     private static func hasPosition(in data: Data, at base: Int, isLittleEndian: Bool, _ count: inout Int) -> Bool {

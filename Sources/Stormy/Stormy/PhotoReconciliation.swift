@@ -108,8 +108,8 @@ package struct PhotoReconciliation {
 
     // MARK: Photos that the ledger does not contain
 
-    /// Queues photos again with the same submission keys. The ledger does not contain the transfers of these photos, because the
-    /// ledger was lost or restored from a backup, or because a process ended before it queued its photo.
+    /// Queues photos again with the same submission keys. The ledger does not contain the transfers of these photos. The ledger
+    /// was lost or restored from a backup, or a process ended before it queued its photo.
     private func queueAgain(
         _ queued: [PhotoRecord], _ states: [String: BackgroundTransferStatus.State], _ outcome: inout Outcome
     ) throws {

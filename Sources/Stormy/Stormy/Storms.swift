@@ -55,8 +55,8 @@ extension StormRecord: StoreRecord {
 
     package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 
-    /// Converts the flags of earlier versions. If an earlier version has already shown an alert for a storm, no second alert is
-    /// shown.
+    /// Converts the rows of earlier versions, in which flags contain the state of a storm. If an earlier version has already
+    /// shown an alert for a storm, no second alert is shown.
     static func migrate(_ database: Database) throws {
         try database.alter(table: "storm") { $0.add(column: "life", .text).notNull().defaults(to: "") }
         for row in try Row.fetchAll(database, sql: "SELECT id, begins, ends, isTold, isClosed, isCancelled FROM storm") {
@@ -117,7 +117,8 @@ extension StormyStore {
         }
     }
 
-    /// Stores that a storm was shown. If another process has stored newer data of the storm, the newer data is kept.
+    /// Stores the information which notification of a storm was shown. If another process has stored newer data of the storm, the
+    /// newer data is kept.
     func save(_ memory: StormLife.Memory, of storm: StormRecord) throws {
         try queue.write { database in
             guard var stored = try StormRecord.fetchOne(database, key: storm.id) else { return }

@@ -37,7 +37,7 @@ struct WarningFeed: StoreRecord {
     }
 
     /// The number of seconds after which the complete feed is requested again. A server or a cache may send status 304 by
-    /// mistake, and a later version of Stormy may have other regions.
+    /// mistake. A later version of Stormy may have other regions, and then needs the complete feed.
     private static let longestTrust: Double = 3 * 86_400
     /// The number of seconds for which a feed's validators are not used. The period begins when the list of warnings changed
     /// although the validators did not change.

@@ -49,7 +49,7 @@ struct WarningSource: Sendable {
         if !taken.unused.isEmpty { throw WeatherError.unusedReferences(taken.unused) }
     }
 
-    /// Requests the time of the service's data. The request is sent only if a response without this time no longer lists a
+    /// Requests the time of the service's data. The request is sent only if the response has no such time and no longer lists a
     /// warning that has not ended.
     ///
     /// - Parameter ask: A closure that sends one request.

@@ -44,7 +44,7 @@ extension CommandFailure {
 }
 
 extension OwnFiles {
-    /// Throws an error if a path that the user chose for a result is the path of a file of Stormy, for example of the ledger.
+    /// Throws an error if the user chose a file of Stormy, for example the ledger, as the path for a result.
     static func refuse(_ path: String) throws {
         let isOwn: Bool
         do { isOwn = try OwnFiles().contain(path) } catch {

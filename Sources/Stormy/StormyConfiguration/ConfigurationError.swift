@@ -48,7 +48,7 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
         self.column = column
     }
 
-    /// A text of one line with the place in the file, the problem and the advice.
+    /// A text of one line with the position in the file, the problem and the advice.
     package var description: String {
         let place = [path] + [line, column].compactMap { $0.map(String.init) }
         return place.joined(separator: ":") + ": " + message

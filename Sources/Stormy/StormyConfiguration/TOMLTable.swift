@@ -1,6 +1,6 @@
 import CTomlplusplus
 
-/// A table of a TOML text. The place of each key in the text is stored, because error messages contain the line.
+/// A table of a TOML text. The line and the column of each key are stored, because error messages contain them.
 struct TOMLTable {
     /// A line and a column, both beginning with 1. Columns count Unicode scalars.
     struct Place: Equatable, Comparable {
@@ -10,7 +10,7 @@ struct TOMLTable {
 
         static func < (one: Place, other: Place) -> Bool { (one.line, one.column ?? 0) < (other.line, other.column ?? 0) }
 
-        /// Returns `nil` if the library does not report the place.
+        /// Returns `nil` if the library does not report the line.
         fileprivate init?(_ place: ctoml_place) {
             guard place.line > 0 else { return nil }
             self.init(line: Int(place.line), column: place.column > 0 ? Int(place.column) : nil)
@@ -33,7 +33,8 @@ struct TOMLTable {
 
     struct Entry {
         var value: Value
-        /// The place of the key in the file. If a table is written several times, the value is the place of the first occurrence.
+        /// The line and the column of the key in the file. If a table is written several times, the value is the place of the
+        /// first occurrence.
         var place: Place?
     }
 

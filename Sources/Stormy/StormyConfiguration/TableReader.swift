@@ -4,14 +4,13 @@ import Foundation
 struct TableReader {
     let path: [String]
     private let table: TOMLTable
-    /// The place of the table. `nil` for the root table, because the root table has no key.
+    /// The line and the column of the table. `nil` for the root table, because the root table has no key.
     private let place: TOMLTable.Place?
     /// The name of the file, which every error contains.
     private let file: String
 
     /// Creates a reader. Throws an error for the first key of the table that is not in `known`. The parameter `elsewhere`
-    /// contains the full names of keys in other tables, so that the error can name the right table if a key is in the wrong
-    /// table.
+    /// contains the full names of keys in other tables. If a key is in the wrong table, the error then names the right table.
     init(
         _ table: TOMLTable, path: [String], at place: TOMLTable.Place? = nil, known: [String]?, elsewhere: [String] = [],
         file: String

@@ -65,7 +65,8 @@ package enum StormKey: Sendable, Hashable, Codable {
 package struct StormReason: Sendable, Equatable, Codable {
     /// The kind of the reason.
     package var kind: StormReasonKind
-    /// The worst value of the run: the highest WMO code, km/h, mm per hour, or 1...4 for the severity of a warning.
+    /// The worst value of the run: the WMO code, the gusts in km/h, the rain in mm per hour, or the severity of a warning
+    /// (1...4).
     package var peak: Double
     /// The beginning of the first hour. This time may be before the time of the assessment, because the first hour may be the
     /// current hour.

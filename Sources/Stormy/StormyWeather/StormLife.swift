@@ -8,7 +8,7 @@ import Foundation
 /// difference between the newest data and the data that the user was shown. For this reason, if a process is killed before it
 /// stores the state, the next process receives the same commands.
 package struct StormLife: Sendable, Equatable {
-    /// The result of the newest data for the storm.
+    /// The outlook for the storm according to the newest data.
     package enum Outlook: String, Sendable, Codable {
         /// A value is at or above its limit, or an official warning is in force.
         case expected
@@ -49,8 +49,9 @@ package struct StormLife: Sendable, Equatable {
         case over(Phase, at: Date)
     }
 
-    /// The part of the state that is also stored in the notification. If a process was killed before it stored the state, or if
-    /// the store was restored from a backup, the part in the notification is newer than the part in the store.
+    /// The part of the state that is also stored in the notification. If a process was killed before it stored the state, the
+    /// part in the notification is newer than the part in the store. The part in the notification is also newer if the store was
+    /// restored from a backup.
     package struct Memory: Sendable, Equatable, Codable {
         /// A counter that increases with each change on the screen.
         package var step = 0
@@ -361,7 +362,8 @@ extension StormLife.Phase {
 extension StormSeverity: Codable {}
 
 extension StormLife.Memory {
-    /// Converts the flags of an earlier version. No second alert is shown for a storm that the earlier version had shown.
+    /// Creates the part of the state from the flags that an earlier version stored. No second alert is shown for a storm that the
+    /// earlier version had shown.
     package init(
         earlierVersionOf reasons: [StormReason], begins: Date, ends: Date, isShown: Bool, isClosed: Bool, isCancelled: Bool
     ) {

@@ -15,9 +15,9 @@ package enum CAPSeverity: String, Sendable, Hashable, Codable, CaseIterable {
     case off
 }
 
-/// The conditions under which a storm is expected. One condition in any hour of the horizon is sufficient.
+/// The conditions under which a storm is expected. A storm is expected if one condition is fulfilled in any hour of the horizon.
 ///
-/// Gusts or rain at their limit are sufficient without another condition. Thunder in a forecast is often only a measure of how
+/// Gusts or rain at their limit count as a storm without another condition. Thunder in a forecast is often only a measure of how
 /// unstable the air is. For this reason, thunder needs a confirming condition: rain, or gusts of half their limit.
 package struct StormRule: Sendable, Equatable, Codable {
     /// The number of hours from now that are assessed.
@@ -62,8 +62,8 @@ package struct StormRule: Sendable, Equatable, Codable {
     /// forecast contains the hour of `now` and enough other hours. Hours without data never count as calm.
     ///
     /// - Parameters:
-    ///   - second: the forecast of another service. Thunder counts as a storm if both forecasts contain thunder. A storm that is
-    ///     only in the second forecast also counts.
+    ///   - second: the forecast of another service. Thunder counts as a storm if both forecasts contain thunder. A storm that
+    ///     only the second forecast contains also counts.
     ///   - alerts: official warnings at the place.
     package func assess(
         _ forecast: Forecast, beside second: Forecast? = nil, alerts: [AlertEvent] = [], now: Date
@@ -100,7 +100,7 @@ package struct StormRule: Sendable, Equatable, Codable {
 
     /// Returns three lists. The first list contains the warnings that count as a storm. The second list contains the warnings
     /// that are not severe enough or not about a storm. The third list contains the messages of events that no longer count as a
-    /// storm, because they are cancelled, weaker, in another place, or after the horizon.
+    /// storm. Such an event is cancelled, is weaker, is in another place, or begins after the horizon.
     private func reasons(of alerts: [AlertEvent], now: Date) -> (counting: [StormReason], others: [StormReason], over: [String]) {
         let horizonEnd = now.addingTimeInterval(Double(horizonHours) * ForecastHour.seconds)
         var (counting, others, over): ([StormReason], [StormReason], [String]) = ([], [], [])

@@ -9,7 +9,7 @@ package enum OpenBehavior: Sendable {
     case always
 }
 
-/// The progress of an opening.
+/// The progress while the weather of the places is opened.
 package enum OpenState: Sendable {
     /// The next step is to request the services.
     case connecting
@@ -25,7 +25,7 @@ package enum OpenState: Sendable {
     case error(any Error)
 }
 
-/// The weather of the places at the time of the opening.
+/// The weather of the places when the weather was opened.
 package struct OpenedWeather: Sendable {
     /// The results of the checks, in the order of the places.
     package var outcomes: [CheckOutcome]
@@ -76,7 +76,7 @@ package struct AutoOpen: AsyncSequence, Sendable {
 }
 
 extension AsyncSequence where Element == OpenState, Failure == Never {
-    /// Waits until an opening has ended, and returns the weather.
+    /// Waits until the weather is opened, and returns the weather.
     ///
     /// - Throws: the error of ``OpenState/error(_:)``.
     package func opened() async throws -> OpenedWeather {

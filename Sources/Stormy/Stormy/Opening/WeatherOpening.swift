@@ -4,8 +4,8 @@ import Foundation
 import StormyWeather
 import Synchronization
 
-/// An opening of the weather of places. The opening requests the forecasts that ``OpenBehavior`` requires, for a few places at a
-/// time, and reports the progress.
+/// Opens the weather of the places. Before this, the type requests the forecasts that ``OpenBehavior`` requires, for a few places
+/// at a time, and reports the progress.
 struct WeatherOpening: Sendable {
     /// The number of places that are requested at the same time.
     private static let lanes = 6
@@ -156,11 +156,11 @@ struct WeatherOpening: Sendable {
     }
 }
 
-/// The task of the running opening of each store.
+/// For each store, the task that is opening the weather.
 private enum OpeningsUnderWay {
     private static let tasks = Mutex<[String: Task<Void, Never>]>([:])
 
-    /// Stores the task of an opening, and cancels the previous opening of the store.
+    /// Stores the task that opens the weather, and cancels the previous task of the store.
     static func begin(_ task: Task<Void, Never>, of store: String) {
         tasks.withLock { $0.updateValue(task, forKey: store) }?.cancel()
     }

@@ -160,8 +160,8 @@ struct UploadVerb: AsyncParsableCommand {
         private var troubles: [String] = []
         private var knownBefore: [String] = []
 
-        /// The numbers of photos in one durable commit. The first commits contain few photos, so that the agent begins early.
-        /// Later commits contain more photos, because each commit takes time.
+        /// The numbers of photos in one durable commit. The first commits contain few photos, so that the agent begins to send
+        /// photos early. Later commits contain more photos, because each commit takes time.
         private static let sizes = (first: 100, largest: 400)
 
         init(_ order: PhotoUploads.BatchOptions) { self.order = order }

@@ -112,8 +112,8 @@ package struct AlertArea: Sendable, Equatable {
     /// flat map. The time is proportional to the number of corners.
     static func contains(_ ring: [Coordinates], _ place: Coordinates) -> Bool {
         guard ring.count >= 3, var last = ring.last else { return false }
-        // The number of turns around the place is the number of times that the ring crosses the place's meridian to the east.
-        // Only crossings between the place and a pole outside of the ring are counted.
+        // The ring turns around the place once for each crossing of the place's meridian toward the east. Only crossings between
+        // the place and a pole outside of the ring are counted.
         var (north, all) = (0, 0)
         var lastEast = east(last, of: place)
         for corner in ring {
@@ -173,7 +173,7 @@ package struct AlertArea: Sendable, Equatable {
     }
 }
 
-/// A polygon is stored as one text, because the JSON decoder needs most of a second for a list of 50,000 corners.
+/// A polygon is stored as one text, because the JSON decoder needs almost a second for a list of 50,000 corners.
 extension AlertArea: Codable {
     private enum CodingKeys: String, CodingKey { case name, polygons, circles, codes, hasUnreadableShape }
 

@@ -231,8 +231,7 @@ package struct AlertBook: Sendable, Equatable {
     /// The value is a day and a half, because a daily check may be late.
     private static let openDuration: TimeInterval = 36 * 3600
 
-    /// Returns sentences about references and cancellations in the messages that the service lists now, if Stormy does not use
-    /// these references and cancellations.
+    /// Returns sentences about references and cancellations that the service lists now and that Stormy does not use.
     package func unusedReferences(of current: [AlertMessage], now: Date) -> [String] {
         let listed = Set(current.map(\.identifier))
         let unread = current.count { $0.kind == .cancel && $0.references.isEmpty }

@@ -131,8 +131,8 @@ struct HazardEvidence {
         return nil
     }
 
-    /// The kind of a term such as "Thunderstorm" in an unknown list of codes. Words have priority, because the list may be about
-    /// another subject.
+    /// The kind of a term such as "Thunderstorm" in an unknown list of codes. Known words have priority over terms, because the
+    /// unknown list may be about another subject.
     private var termHazard: AlertHazard? {
         let terms = codes.filter { code in
             !HazardCodes.hasTerms(code.list) && code.value.utf8.count <= Self.longestCode

@@ -25,7 +25,7 @@ extension AlertEvent {
             }
             var merged = event
             merged.infos = collapsed(merged.infos, at: place, regions, language)
-            // An event may connect several earlier events.
+            // One event may join several events that were separate before.
             while let index = joined.firstIndex(where: { other in
                 other.state == .standing
                     && other.infos.contains { one in merged.infos.contains { isOne(one, $0, at: place, regions) } }

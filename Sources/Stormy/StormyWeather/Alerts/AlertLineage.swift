@@ -162,7 +162,7 @@ extension AlertMessage {
         return parts(message).allSatisfy { part in own.contains { $0.covers(part) } }
     }
 
-    /// Returns whether two messages have the same sender. Messages without a sender count as equal.
+    /// Returns whether two messages have the same sender. Also returns `true` if one of the messages has no sender.
     fileprivate func isFromSender(of message: AlertMessage) -> Bool {
         guard let sender, let other = message.sender else { return true }
         return sender.lowercased() == other.lowercased()

@@ -3,7 +3,7 @@ import TransferMachines
 
 /// Parses times in the forms that services send.
 enum ServiceTime {
-    /// The range of valid times: the years 1970 to 2200. Other times are errors.
+    /// The range of valid times: the years 1970 to 2200. Times outside this range are errors.
     private static let range = 0.0...7_258_118_400.0
 
     /// Returns the date of a unix time, or of a text such as `2026-02-06T16:30`, with optional seconds and zone.
