@@ -65,7 +65,7 @@ struct BoxFile {
         }
     }
 
-    /// The end of the top-level boxes of a film. `nil` if one of these boxes is unknown.
+    /// The end of the top-level boxes of a film. `nil` if a top-level box is unknown.
     var knownEnd: Int? {
         var end = 0
         while let box = Box(view, at: end), Self.first.contains(box.type) || Self.tops.contains(box.type) { end += box.size }

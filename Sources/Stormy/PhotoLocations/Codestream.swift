@@ -59,7 +59,8 @@ struct Codestream {
             case let kind:
                 guard let size = view.number(position + 2, 2), size >= 2 else { return position }
                 if kind == 0x90, let length = view.number(position + 6, 4) {
-                    // The length is counted from this marker. If the length is 0, the tile part extends to the last marker.
+                    // The length of a tile part is counted from this marker. If the length is 0, the tile part extends to the
+                    // last marker.
                     tileEnd = length == 0 ? view.count : min(view.count, position + length)
                 }
                 clean(kind, view.part(position + 4, size - 2), &comments)

@@ -1,7 +1,7 @@
 extension LocationSearch {
     /// Searches all bytes of this file for locations.
     ///
-    /// - Parameter block: The name of the bytes in messages. `nil` for the name of the format.
+    /// - Parameter block: The name of the bytes in messages. `nil` to use the name of the format.
     /// - Returns: `false` if no parser supports the format.
     @discardableResult
     func cleanFile(_ block: String?) -> Bool {
@@ -26,7 +26,7 @@ extension LocationSearch {
 
 /// Chooses the parser for a file by its first bytes.
 enum Container {
-    /// - Parameter block: The name of the bytes in messages. `nil` for the name of the format.
+    /// - Parameter block: The name of the bytes in messages. `nil` to use the name of the format.
     /// - Returns: `false` if no parser supports the format.
     static func clean(_ view: ByteView, _ block: String?) -> Bool {
         guard let first = view.bytes(0, min(16, view.count)) else { return false }

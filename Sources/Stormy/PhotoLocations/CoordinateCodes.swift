@@ -144,7 +144,8 @@ extension CoordinateText {
         "peakfinder", "peakbagger", "strava", "komoot", "mapillary", "toolforge", "yandex", "waze", "here", "openstreetmap",
         "goo",
     ]
-    /// Companies that have a map service and other services. The addresses of their maps contain "map" or "ditu".
+    /// Companies that have a map service and other services. The addresses of the maps of these companies contain "map" or
+    /// "ditu".
     private static let companies: Set<String> = ["google", "apple", "bing", "baidu", "amap", "qq", "admin", "maps"]
 
     /// Finds the numbers in an address of a map, for example "windy.com/?47.370094,8.549106,11",

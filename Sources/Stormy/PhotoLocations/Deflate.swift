@@ -37,7 +37,7 @@ enum Deflate {
 extension Deflate {
     /// Returns a compressed stream of an exact length. If the data is shorter, empty blocks before the data fill the stream.
     ///
-    /// - Returns: `nil` if the compressed data is longer.
+    /// - Returns: `nil` if the compressed data is longer than this length.
     static func deflate(_ bytes: [UInt8], into length: Int) -> [UInt8]? {
         var shortest: [UInt8]?
         for level in stride(from: Int32(9), through: 1, by: -1) {

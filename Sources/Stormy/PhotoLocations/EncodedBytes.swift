@@ -35,7 +35,7 @@ struct EncodedBytes {
         }
     }
 
-    /// Reads hexadecimal digits in a range of the view. Other letters are skipped.
+    /// Reads hexadecimal digits in a range of the view. Letters that are not hexadecimal digits are skipped.
     init(hexadecimal view: ByteView, _ range: Range<Int>, _ block: String) {
         self.init(view, block, width: 4)
         for (index, byte) in (view.bytes(range.lowerBound, range.count) ?? []).enumerated() {

@@ -165,7 +165,7 @@ struct JPEGFile {
         }
     }
 
-    /// Cleans Photoshop segments. Consecutive segments are one list of resources.
+    /// Cleans Photoshop segments. Consecutive segments together contain one list of resources.
     private func cleanPhotoshop(_ segments: [Segment]) {
         var run: [ByteView] = []
         func flush() {

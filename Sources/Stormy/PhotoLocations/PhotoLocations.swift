@@ -1,4 +1,5 @@
-/// The ranges of a photo or film that contain its location, and the bytes that replace them. Sizes and offsets do not change.
+/// The ranges of a photo or film that contain its location, and the bytes that replace them. The sizes and the offsets in the
+/// file do not change.
 ///
 /// This type reads the file through `PhotoBytes` and does not write.
 package struct PhotoLocations {

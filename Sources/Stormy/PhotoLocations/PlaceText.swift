@@ -2,7 +2,8 @@ import Glibc
 
 /// Reads a latitude or a longitude from a text such as "48.137", "-11.5", "48,8.238N", "48,8,14W", "48/1 8/1 14/1".
 enum PlaceText {
-    /// Returns degrees. South and west are negative. `nil` if the text is not a latitude or a longitude.
+    /// Returns degrees. Latitudes in the south and longitudes in the west are negative. `nil` if the text is not a latitude or a
+    /// longitude.
     static func degrees(_ text: some Sequence<UInt8>) -> Double? {
         var (numbers, current, isNegative, tags) = ([Double](), [UInt8](), false, 0)
         var isFraction = false

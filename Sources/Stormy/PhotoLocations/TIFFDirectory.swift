@@ -2,7 +2,7 @@
 struct TIFFDirectory {
     struct Entry {
         var tag: Int
-        /// The code of the type. A value with an unknown code has the size 1.
+        /// The code of the value's type. A value with an unknown code has the size 1.
         var type: Int
         var count: Int
         /// The position of the entry.

@@ -109,8 +109,8 @@ struct TaggedNumbers {
 
     // MARK: OpenEXR
 
-    /// Cleans a standard attribute of OpenEXR, which consists of the name, the type, the size, and a number. A single number is
-    /// sufficient for a location.
+    /// Cleans a standard attribute of OpenEXR, which consists of the name, the type, the size, and a number. In such an
+    /// attribute, a single number counts as a location.
     private func cleanAttribute(at position: Int) {
         for (isLatitude, name) in [(true, "latitude\0"), (false, "longitude\0")] where view.has(name, at: position) {
             let type = position + name.utf8.count

@@ -27,7 +27,7 @@ struct XMPScanner {
     /// The end marks, for example "-->", that do not occur in the remaining text.
     private var missing: Set<String> = []
 
-    /// The number of location elements around this text.
+    /// The number of elements with a location that contain this text.
     private let depth: Int
 
     init(_ text: [UInt8], depth: Int = 0) { (self.text, self.depth) = (text, depth) }

@@ -49,7 +49,7 @@ struct FeedWarnings: Sendable {
         }
     }
 
-    /// Ends a storm if the configuration no longer contains the services and feeds of its warnings.
+    /// Ends a storm if Stormy no longer uses the services and feeds of its warnings.
     func endUncounted(at places: [Place]) throws {
         for place in places { try store.endUncounted(at: place, rule: settings.rule, now: BGTaskScheduler.now) }
     }

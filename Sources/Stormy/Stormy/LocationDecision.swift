@@ -3,7 +3,7 @@
 /// The first of these settings that is set decides: an option of the command, the destination's `location`, `keep_location`. If
 /// no setting is set, the location is removed.
 package struct LocationDecision: Sendable, Equatable {
-    /// The settings that can decide.
+    /// The settings that can determine whether photos keep their location.
     package enum Source: String, Sendable, CaseIterable {
         case option
         case destination

@@ -31,7 +31,8 @@ extension FeedWarnings {
         return left
     }
 
-    /// Reads the feeds of places. If a feed cannot be read, the reason is stored for each place that needs the feed.
+    /// Reads MeteoAlarm's feeds for several places. If a feed cannot be read, the reason is stored for each place that needs the
+    /// feed.
     ///
     /// - Returns: The number of new documents that were not requested.
     @discardableResult

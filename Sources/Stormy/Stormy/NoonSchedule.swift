@@ -58,8 +58,8 @@ package struct NoonSchedule: Sendable {
 
     /// - Throws: an error if the request could not be removed. After such an error, the check is still on.
     package func turnOff() throws {
-        // The check is off before the request is removed. If the request were removed first, another process could submit the
-        // request again, because the check would still be on.
+        // The check is turned off before the request is removed. If the request were removed first, another process could submit
+        // the request again, because the check would still be on.
         let change = try store.changeDailyCheck { $0.isOn = false }
         do {
             try BGTaskScheduler.shared.removeTaskRequest(withIdentifier: Self.identifier)

@@ -39,7 +39,8 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         }
     }
 
-    /// Returns the destination of a choice. If there is no destination, a notification shows the reason, and the result is `nil`.
+    /// Returns the destination of the chosen files. If there is no destination, a notification shows the reason, and the result
+    /// is `nil`.
     private func destination(of choice: RememberedChoice?, _ settings: StormySettings) async -> PhotoDestination? {
         let chosen = choice?.destination.map { settings.destination(for: $0) }
         if let destination = chosen ?? settings.destination { return destination }
@@ -250,7 +251,7 @@ extension StormyStore {
         guard let data = try setting("chosen \(notification)").map({ Data($0.utf8) }) else { return nil }
         let decoder = JSONDecoder()
         if let choice = try? decoder.decode(RememberedChoice.self, from: data) { return choice }
-        // Earlier versions stored only the files.
+        // Earlier versions stored only the files, without the destination.
         return (try? decoder.decode([URL].self, from: data)).map { RememberedChoice(files: $0, destination: nil) }
     }
 

@@ -94,8 +94,8 @@ final class PhotoCleaner: Sendable {
     /// A running process of `photo-cleaner`.
     private final class Helper: @unchecked Sendable {  // because only one thread uses an instance after taking it from `idle`
         private let pid: Int32
-        /// A socket for both directions. A pipe is not used, because writing to the pipe of a program that has ended would raise
-        /// SIGPIPE.
+        /// The socket through which requests are sent and responses are received. A pipe is not used, because writing to the pipe
+        /// of a program that has ended would raise SIGPIPE.
         private let socket: Int32
         private let send: Sending
         private var rest: [UInt8] = []

@@ -44,7 +44,7 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     /// `true` if the photo waited for external power and an unmetered network (``HeldUploads``). The state of the photo's
     /// transfer shows whether the photo still waits.
     package var isForLater = false
-    /// The choice of the command's option about the location. `nil` if the command had no such option.
+    /// The value of the command's option that keeps or removes the location. `nil` if the command had no such option.
     package var keepsLocation: Bool?
 
     /// Returns whether the photo is for the destination with this name. `nil` if the destination was not recorded.

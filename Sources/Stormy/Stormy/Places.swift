@@ -11,7 +11,7 @@ package struct Place: Codable, Sendable, Equatable, Identifiable {
     package var longitude: Double
     /// The time zone of the place. `nil` until the first forecast.
     package var timeZone: String?
-    /// The service that is requested first. `nil` for the service of the configuration.
+    /// The service that is requested first. `nil` to request the service of the configuration first.
     package var provider: WeatherProvider?
 
     /// The coordinates of the place. `nil` if the row is damaged.

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The query of a presigned address. Some parameters identify the file. The other parameters are the signature, and change each
-/// day.
+/// The query of a presigned address. Some parameters of the query identify the file. The other parameters are the signature, and
+/// change each day.
 enum PresignedQuery {
     /// The names of parameters that belong to a signature, in lower case. Sources: AWS Signature 2 and 4, Google Cloud Storage V2
     /// and V4, Azure's service SAS (2024-11-04), CloudFront.

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 
 extension StormyStore {
-    /// The number of seconds after which old records are deleted. The agent keeps ended transfers for an equal time.
+    /// The number of seconds after which old records are deleted. The agent keeps ended transfers for the same number of seconds.
     private static let retention: Double = 30 * 86_400
 
     /// Deletes old forecasts, feeds that are no longer requested, and photo requests without a photo. Storms are kept. Photos are

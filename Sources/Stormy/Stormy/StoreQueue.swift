@@ -1,9 +1,9 @@
 import Foundation
 import GRDB
 
-/// The connection of a store. An SQLite error is interpreted immediately after the failed call, because the reason for a failed
-/// read is not available later. If the error were interpreted later, a temporary error of the disk would be reported as a damaged
-/// store.
+/// The connection to the database of a store. An SQLite error is interpreted immediately after the failed call, because the
+/// reason for a failed read is not available later. If the error were interpreted later, a temporary error of the disk would be
+/// reported as a damaged store.
 struct StoreQueue: Sendable {
     let database: DatabaseQueue
 

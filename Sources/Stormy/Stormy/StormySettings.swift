@@ -89,7 +89,7 @@ package struct PhotoDestination: Sendable, Equatable {
 
     package var name: String
     package var way: UploadWay
-    /// The folder of the photos on the server.
+    /// The address of the folder for photos on the server.
     package var url: URL
 
     /// The account on the server: a user, or a short hash of an API key. `nil` if the account does not decide where a photo is

@@ -149,9 +149,9 @@ package final class StormyStore: Sendable {
         do {
             try FileManager.default.createDirectory(
                 at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-            // An existing folder may have wider permissions. If this user cannot change the permissions, SQLite reports the
-            // error. Correct permissions are not set again, because the agent treats each change of attributes in this folder as
-            // a change of the app.
+            // An existing folder may be accessible for other users. If this user cannot change the permissions, SQLite reports
+            // the error. Correct permissions are not set again, because the agent treats each change of attributes in this folder
+            // as a change of the app.
             if let mode = PathStatus.at(folder.path).information?.st_mode, mode & 0o777 != 0o700 { chmod(folder.path, 0o700) }
             let file = file(path)
             do { try file.makeIfMissing() } catch {

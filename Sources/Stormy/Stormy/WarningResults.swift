@@ -21,7 +21,7 @@ package struct WarningResult: Sendable {
     package var outcome: Outcome
     /// The reason why a part of the response is not used. `nil` if the complete response is used.
     package var remark: String?
-    /// The number of warnings at the place that have not ended. All-clear messages are left out.
+    /// The number of warnings at the place that have not ended. All-clear messages are not counted.
     package var activeCount: Int
     /// The time of the last response. `nil` if no response was received.
     package var answeredAt: Date?
@@ -86,8 +86,8 @@ extension StormyStore {
         }
     }
 
-    /// Deletes the records of sources that were removed. The same transaction has marked the storms of these sources as no longer
-    /// expected.
+    /// Deletes the records of services and feeds that Stormy no longer uses. The same transaction has marked the storms of these
+    /// sources as no longer expected.
     static func removeUncounted(at place: Place, _ database: Database) throws {
         for (record, counts) in try records(of: place, database) where !counts {
             try database.execute(

@@ -101,7 +101,8 @@ extension StormyStore {
         for (record, counts) in try Self.records(of: place, database) {
             let events = record.events(at: place, now: now)
             switch AlertService(key: record.service) {
-            // Storms that come only from a removed service or feed are marked as no longer expected.
+            // Storms whose warnings come only from services and feeds that Stormy no longer uses are marked as no longer
+            // expected.
             case _ where !counts: others += events.map { AlertEvent(messages: $0.messages, state: .cancelled, infos: []) }
             case .meteoAlarm?: substituteEvents += events
             case .some: own += events
@@ -192,7 +193,8 @@ extension StormyStore {
         try Self.storeJudgement(assessment, knowsForecast: useful != nil, of: place, database, now: now)
     }
 
-    /// Marks a storm as no longer expected if the user removed the service or feed of its warning. No response is required.
+    /// Marks a storm as no longer expected if the user removed the service or feed of its warning. The method does not need a
+    /// response of a service.
     func endUncounted(at place: Place, rule: StormRule, now: Date) throws {
         let hasUncounted = try queue.read { try Self.records(of: place, $0) }.contains { !$0.counts }
         if !hasUncounted { return }

@@ -53,7 +53,7 @@ struct WeatherSource: Sendable {
             answer = try service.read(data, status: http?.statusCode ?? 200, to: asked, now: now)
         } catch .notModified {
             guard let stored, stored.provider == provider else { throw .notModified }
-            // A confirmed forecast keeps its age.
+            // A forecast that the service confirms with status 304 keeps its age.
             if stored.content.isOld(for: service, now: now) { throw .old(hours: stored.content.age(at: now)) }
             // The response confirms only the values of this service. The values that other services filled in are removed.
             return .forecast(FetchedForecast(stored.content.unfilled, by: provider, http, lastModified: stored.lastModified))

@@ -36,8 +36,8 @@ struct PathPattern {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Installs functions that record errors. Without these functions, `glob` reports a folder that cannot be opened, but does
-    /// not report a path in a folder without search permission.
+    /// Installs functions that record the errors of `glob`. Without these functions, `glob` reports a folder that cannot be
+    /// opened, but does not report a path in a folder without search permission.
     private static func report(to found: inout glob_t) {
         found.gl_opendir = { path in
             let folder = opendir(path!)

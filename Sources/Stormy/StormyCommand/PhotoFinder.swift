@@ -253,8 +253,8 @@ struct PhotoFinder {
     /// Finds the photos in a folder and its subfolders. Hidden files are left out, because a folder of photos may contain many
     /// thumbnails. A link to a photo counts as a photo. A link to a folder is not followed, because links may form a circle.
     ///
-    /// The folders are listed until two lists are equal. If an entry is renamed while its folder is read, the list may not
-    /// contain the entry.
+    /// The folders are listed again until two consecutive lists are equal. If an entry is renamed while its folder is read, the
+    /// list may not contain the entry.
     private mutating func walk(_ root: String) -> [Found] {
         var found: [PathName: Found] = [:]
         var listed: [PathName: Set<[UInt8]>] = [:]

@@ -6,7 +6,7 @@ import Stormy
 
 /// Checks whether servers still have the uploaded photos.
 struct UploadVerification {
-    /// An element of `upload --verify --json`. A file without a receipt has no transfer.
+    /// An element of `upload --verify --json`. For a file without a receipt, `id` and `url` are null.
     private struct Report: Encodable {
         let id: OrNull<String>
         let file: OrNull<String>

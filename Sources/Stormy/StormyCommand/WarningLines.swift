@@ -12,7 +12,7 @@ struct WarningLines {
         let service: String
         let name: String
         let region: OrNull<String>
-        /// "answered", "notRequested", "noContact", "outside" or "failed".
+        /// One of "answered", "notRequested", "noContact", "outside" and "failed".
         let answer: String
         let warnings: Int
         let answeredAt: OrNull<Date>

@@ -8,7 +8,7 @@ extension Configuration {
         package var keepLocation: Bool?
         /// `default`: the destination that is used if the user gives no name. The value is always a key of ``destinations``.
         package var defaultDestination: String?
-        /// `destinations`: the destinations. The keys are their names.
+        /// `destinations`: the destinations. The keys of the dictionary are the names of the destinations.
         package var destinations: [String: Destination] = [:]
 
         /// Creates a value with the default settings.

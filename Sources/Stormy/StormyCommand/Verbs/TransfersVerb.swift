@@ -9,7 +9,7 @@ struct TransfersVerb: AsyncParsableCommand {
         commandName: "transfers", abstract: "Lists downloads, uploads and photo requests, or changes them.",
         discussion: "Example:\n  stormy transfers\n  stormy transfers retry 12\n  stormy transfers pause all")
 
-    /// The action on transfers. `clear` changes only which transfers the command `transfers` shows.
+    /// The action that the command performs on transfers. `clear` changes only which transfers the command `transfers` shows.
     enum Action: String, CaseIterable, ExpressibleByArgument {
         case cancel, pause, resume, retry, clear
 

@@ -277,7 +277,8 @@ struct UploadVerb: AsyncParsableCommand {
         } + photos.map { .transfer(TransferReport($0), location) } + batch.refused.map { .refused(file: $0.file, $0.failure) }
     }
 
-    /// - Returns: The transfers that did not complete, and their exit codes. A paused transfer can continue.
+    /// - Returns: The transfers that did not complete, and their exit codes. A paused transfer has the exit code of a temporary
+    ///   failure, because it can continue.
     private func follow(
         _ transfers: [Int64], _ follower: FollowedPhotos, _ said: PrintedEnds
     ) async throws -> [Int64: ExitStatus] {

@@ -90,7 +90,7 @@ extension AlertEvent {
         one.isSameHazard(as: other) && !marks(one, place, regions).isDisjoint(with: marks(other, place, regions))
     }
 
-    /// A property of an area. Two areas count as the same area if they have a common property.
+    /// A property by which two areas are compared. Two areas count as the same area if they have a common property.
     private enum Mark: Hashable {
         case region(WarningRegion), ring([Coordinates]), name(String)
         /// The service was requested for the place, and sent no area.
