@@ -1,7 +1,7 @@
 import BackgroundScenes
 import Foundation
 
-/// The commands that a user, or a test, gives to the app in the foreground.
+/// The commands of the app, which a user or a test runs in a terminal.
 struct CourierCommands {
     private let delegate = CourierDelegate()
     private var session: URLSession {

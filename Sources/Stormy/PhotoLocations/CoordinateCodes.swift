@@ -136,7 +136,7 @@ extension CoordinateText {
     }
 }
 
-/// This extension finds locations in addresses of map services. In such an address, a number has no name, or has a name with
+/// This extension finds locations in addresses of map services. In the address of a map, a number has no name, or has a name with
 /// several meanings.
 extension CoordinateText {
     private static let maps: Set<String> = [

@@ -7,7 +7,7 @@ struct CoordinateText {
     struct Find: Equatable {
         /// The letters that are replaced by spaces.
         var blanks: [Range<Int>] = []
-        /// The letters that are then replaced by "0", because some readers expect a number.
+        /// The letters that are replaced by "0" instead of a space, because some readers expect a number.
         var zeros: [Int] = []
         var places: [FoundPlace] = []
         /// The index at which the search continues.

@@ -8,8 +8,8 @@ struct FLIRFile {
 
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
-    /// Returns whether the version, the creator and the list are possible. This check is necessary because other bytes may
-    /// contain the four letters of the format by chance.
+    /// Returns whether the version, the creator and the list have possible values. This check is necessary because other bytes
+    /// may contain the four letters of the format by chance.
     static func isPlausible(at position: Int, in view: ByteView) -> Bool {
         guard let version = view.number(position + 20, 4), let creator = view.bytes(position + 4, 16) else { return false }
         let little = !(100..<200).contains(version)

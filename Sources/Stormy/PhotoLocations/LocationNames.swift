@@ -26,7 +26,7 @@ enum LocationNames {
     ]
 
     /// Returns whether a name is the address of the photographer or the licensor, for example "CreatorCity" (IPTC) and
-    /// "LicensorCity" (PLUS). The address of such a company or photographer is not the location of the photo.
+    /// "LicensorCity" (PLUS). The address of the photographer or licensor is not the location of the photo.
     private static func isAddressOfAPerson(_ name: String) -> Bool {
         name.hasPrefix("creator") || name.hasPrefix("licensor") || name.hasPrefix("ciadr")
     }

@@ -16,8 +16,8 @@ struct LooseText {
     /// - Parameter isPlace: `true` if the word is the sign at the beginning of an ISO 6709 location.
     func clean(at position: Int, isPlace: Bool = false) {
         let width = view.number(position + 1, 1) == 0 ? 2 : 1
-        // Punctuation marks such as "+" are frequent in bytes that are not text. For this reason, fewer letters before and after
-        // a mark are searched first.
+        // Punctuation marks such as "+" are frequent in bytes that are not text. For this reason, the search first reads only a
+        // few letters before and after a mark.
         let isMark = view.number(position, 1).map { $0 < 0x40 && $0 != 46 || (0x80..<0xC3).contains($0) } ?? true
         let before = min(position / width, isMark ? 40 : 120)
         // The lengths increase, because a list of places may be much longer than other texts with a location.

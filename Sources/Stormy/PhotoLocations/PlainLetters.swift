@@ -3,8 +3,8 @@
 struct PlainLetters {
     let text: [UInt8]
     private(set) var letters: [UInt8]
-    /// A run of letters that a pass copied or replaced. The run has an index in the letters before the pass, and an index in the
-    /// letters after the pass.
+    /// A run is a group of consecutive letters that one pass copied or replaced. The run has an index in the letters before the
+    /// pass, and an index in the letters after the pass.
     private struct Run {
         var source: Int
         var letter: Int

@@ -61,8 +61,8 @@ struct SampleTable {
     ///
     /// If an index table lists a position outside the boxes with data, for example in the directory, the search fails.
     func samples() -> [ByteView] {
-        // Offsets can be counted from the beginning of the file or of the film. Stormy uses the beginning with which more samples
-        // are inside boxes with data.
+        // Offsets can be counted from the beginning of the file or of the film. Stormy uses the variant in which more samples are
+        // inside the data boxes.
         let isOfFile = film.start > 0 && count(from: film.start) > count(from: 0)
         let positions = stored.map { Position(offset: $0.offset - (isOfFile ? film.start : 0), size: $0.size) } + relative
         return positions.filter { $0.size > 0 }.compactMap { position in

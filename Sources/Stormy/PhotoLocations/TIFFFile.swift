@@ -15,7 +15,7 @@ struct TIFFFile {
     let hasKnownVersion: Bool
     private var make = ""
 
-    /// The ranges of directories, headers and pixels. If a value overlaps such a range, the bytes inside the range are not
+    /// The ranges of directories, headers and pixels. If a value overlaps one of these ranges, the bytes in the range are not
     /// overwritten.
     private var protected = ProtectedRanges()
     /// The GPS directories, with the entries that point to them.

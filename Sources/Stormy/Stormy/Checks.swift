@@ -130,7 +130,7 @@ extension StormyStore {
     /// Stores a judgement. Stores the judgement of warnings, which may arrive after the forecast of the same check, or without a
     /// forecast.
     ///
-    /// - Parameter knowsForecast: `false` if only warnings were judged. If only warnings were judged and they are not a storm,
+    /// - Parameter knowsForecast: `false` if only warnings were judged. If only warnings were judged and no storm is expected,
     ///   the result of an earlier calm check is kept.
     static func storeJudgement(_ assessment: Assessment, knowsForecast: Bool, of place: Place, _ database: Database, now: Date)
         throws

@@ -38,8 +38,8 @@ extension PhotoRecord {
         var transfers = try BackgroundTransfers.all().filter { transfer in
             transfer.session == PhotoUploads.sessionIdentifier && transfer.submission.map { !known.contains($0) } ?? false
         }
-        // A photo is matched by the number of its transfer. A photo has no number if the server lost the photo, or if the command
-        // was killed. A photo without a number is matched by the label of the transfer.
+        // A photo is matched with a transfer by the number of the transfer. A photo has no number if the server lost the photo,
+        // or if the command was killed. A photo without a number is matched with a transfer by the label of the transfer.
         for hasNumber in [true, false] {
             earlier = try earlier.filter { photo, number in
                 let position = transfers.lastIndex { transfer in
@@ -51,8 +51,8 @@ extension PhotoRecord {
                 return false
             }
         }
-        // The ledger does not contain the transfers of the remaining photos any more. Photos with the state `queued` are queued
-        // again later.
+        // The ledger does not contain the transfers of the photos that could not be matched. Photos with the state `queued` are
+        // queued again later.
         for (photo, _) in earlier where photo.state != .queued {
             try photo.setSubmission("forgotten:\(photo.id ?? 0)", in: database)
         }

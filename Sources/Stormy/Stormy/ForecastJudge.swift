@@ -4,8 +4,8 @@ import StormyWeather
 
 /// Decides whether responses of weather services contain a storm, and stores the responses.
 struct ForecastJudge {
-    /// The error if a response has no usable hours, for example a forecast of another day. Such a response never counts as calm,
-    /// and does not replace the stored forecast.
+    /// The error if a response has no usable hours, for example a forecast of another day. A response without usable hours never
+    /// counts as calm, and does not replace the stored forecast.
     struct Unusable: Error {
         let why: String
     }

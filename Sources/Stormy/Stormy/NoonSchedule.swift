@@ -36,8 +36,8 @@ package struct NoonSchedule: Sendable {
     /// - Parameter wakesSystem: `true` if a sleeping machine is woken for the check. `nil` to keep the last setting.
     package func turnOn(at chosen: WallClockTime?, exact: Bool, wakesSystem: Bool? = nil) throws {
         // The row is written before the request is submitted, because a check that begins at this moment reads the row to
-        // schedule the next check. If the row is still off, such a check removes the request and then reads the row again. If
-        // this process is killed before the request is submitted, `restoreIfLost()` submits the request later.
+        // schedule the next check. If such a check reads the row before this change, it removes the request and then reads the
+        // row again. If this process is killed before the request is submitted, `restoreIfLost()` submits the request later.
         let change = try store.changeDailyCheck { check in
             check.isOn = true
             check.isExact = exact || (chosen == nil && check.isExact)
@@ -89,7 +89,7 @@ package struct NoonSchedule: Sendable {
         return true
     }
 
-    /// Submits the request for the next check. The next check begins after now and after the check that is running.
+    /// Submits the request for the next check. The next check begins later than now, and later than the check that is running.
     func submitNext() throws { try submit(check) }
 
     private func submit(_ check: DailyCheck) throws {

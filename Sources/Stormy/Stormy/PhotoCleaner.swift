@@ -153,8 +153,8 @@ final class PhotoCleaner: Sendable {
             // A compromised program may have replaced the file, for example with a link to another user's file.
             var information = stat()
             guard lstat(name.path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return .ended }
-            // The program changed the file in place, or replaced the file. In both cases, the file at the program's path replaces
-            // the copy.
+            // The program changed the file in place, or replaced the file. In both cases, the file that the program cleaned
+            // replaces the copy.
             guard rename(name.path, file.path) == 0 else {
                 let number = errno
                 throw .cannotRead(path: file.path, reason: String(cString: strerror(number)))

@@ -80,7 +80,7 @@ extension StormyStore {
         var place = try place(named: name)
         try queue.write { database in
             // The warnings of the old coordinates have ended. The storms of these warnings are marked as no longer expected,
-            // unless the new coordinates have the same storms.
+            // unless the same storms are expected at the new coordinates.
             let (now, before) = (BGTaskScheduler.now, place)
             var left = Assessment(verdict: .unknown(why: "the place was moved"))
             left.cancelled = try Self.records(of: before, database).flatMap { record, _ in

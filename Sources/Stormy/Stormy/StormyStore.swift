@@ -131,8 +131,8 @@ package final class StormyStore: Sendable {
             isExclusive = false
         } catch let error as StormyStoreError {
             guard case .cannotOpen = error else { throw error }
-            // If the disk is full, the store is first opened exclusively, because this requires no disk space. The reserved space
-            // is used only if the exclusive opening fails.
+            // If the disk is full, the store is first opened exclusively, because this requires no disk space. The reserved disk
+            // space is used only if the exclusive opening fails.
             if let alone = try? Self.file(path).openAlone(label: "store") {
                 (queue, isExclusive) = (StoreQueue(alone), true)
             } else if AppRuntime.shared.releaseDiskReserve() {

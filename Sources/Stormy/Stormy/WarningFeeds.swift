@@ -43,8 +43,8 @@ struct WarningFeed: StoreRecord {
     /// although the validators did not change.
     private static let distrust: Double = 30 * 86_400
 
-    /// Returns the validator that makes the next request conditional. Returns `nil` if the complete feed is needed, because a
-    /// place has no part, or because the clock was changed.
+    /// Returns the validator that makes the next request conditional. Returns `nil` if the complete feed is needed, because the
+    /// list has no part for a place, or because the clock was changed.
     func condition(for places: [Coordinates?], now: Date) -> Validator? {
         guard (0..<Self.longestTrust).contains(now.timeIntervalSince(receivedAt)), !isDistrusted(now),
             places.allSatisfy({ part(of: $0) != nil })

@@ -69,7 +69,7 @@ struct WarningSource: Sendable {
 }
 
 extension WarningSource {
-    /// Returns the sources that warn at a place and that can be requested.
+    /// Returns the sources of warnings that can be requested for a place.
     ///
     /// - Parameter askedAt: The time of the last response of each service. A service is not requested again before its minimum
     ///   interval has passed.

@@ -193,8 +193,8 @@ extension StormyStore {
         try Self.storeJudgement(assessment, knowsForecast: useful != nil, of: place, database, now: now)
     }
 
-    /// Marks a storm as no longer expected if the user removed the service or feed of its warning. The method does not need a
-    /// response of a service.
+    /// Marks a storm as no longer expected if Stormy no longer uses the service or feed of its warning. The method does not need
+    /// a response of a service.
     func endUncounted(at place: Place, rule: StormRule, now: Date) throws {
         let hasUncounted = try queue.read { try Self.records(of: place, $0) }.contains { !$0.counts }
         if !hasUncounted { return }

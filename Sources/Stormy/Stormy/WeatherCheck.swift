@@ -46,7 +46,8 @@ package struct WeatherCheck: Sendable {
         throw WeatherUnavailable(description: reasons.joined(separator: "; "))
     }
 
-    /// Requests the official services of a place. Stores their warnings, or the reason why no usable response arrived.
+    /// Requests the official services of a place. Stores the warnings of the services, or the reason why no usable response
+    /// arrived.
     ///
     /// - Throws: the store's errors.
     func requestWarnings(at place: Place) async throws {

@@ -74,8 +74,8 @@ package struct StormQuery {
                 try await dataOrPromotion(of: request, in: session, label: source.label)
             }
             let now = BGTaskScheduler.now
-            // This request does not continue in the agent, because the response would be useless without the response with the
-            // warnings.
+            // This request does not continue in the agent, because its response is useful only together with the response that
+            // contains the warnings.
             let question = URLSession(configuration: .question(patience: Self.timePatience, longest: Self.timePatience))
             let time = try await source.separateDataTime(data, response, in: store, now: now) { try await question.data(for: $0) }
             try source.storeResponse(data, response, into: store, separateTime: time, now: now)
@@ -163,8 +163,8 @@ package struct StormQuery {
         let (request, began) = (handedOver.request, handedOver.began)
         let transfers = try BackgroundTransfers.unfinished(session: WeatherSession.identifier)
         let own = transfers.first { $0.requestedURL == request.url?.absoluteString }
-        // A transfer that is queued behind other transfers of the service has no recorded problem. For this reason, the problem
-        // of another transfer is used.
+        // A transfer that is queued behind other transfers of the service has no recorded problem. The problem of another
+        // transfer is therefore reported.
         let ofService = transfers.first { $0.trouble != nil && $0.url.flatMap(URL.init(string:))?.host == request.url?.host }
         if let trouble = (own?.trouble ?? ofService?.trouble)?.message {
             _ = try unknown("\(trouble) The request is tried again.", at: place)

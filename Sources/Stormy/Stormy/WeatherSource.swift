@@ -72,8 +72,8 @@ struct WeatherSource: Sendable {
     /// Sends requests until a response is a forecast.
     ///
     /// - Parameters:
-    ///   - stored: The last response. Until this response expires, the method returns it without a request. After the response
-    ///     has expired, the request is conditional.
+    ///   - stored: The last response. Until the stored response expires, the method returns this response without a request.
+    ///     After the response has expired, the request is conditional.
     ///   - ask: A closure that sends one request and returns its response.
     /// - Throws: ``WeatherError``, and the errors of `ask`.
     func fetch(
@@ -104,7 +104,7 @@ struct FetchedForecast: Sendable, Equatable {
     var content: Forecast
     /// `nil` if an earlier version stored the forecast.
     var provider: WeatherProvider?
-    /// The header as the service wrote it, for the next request.
+    /// The value of the header Last-Modified, unchanged for the next request.
     var lastModified: String?
     /// The time before which the service has no newer forecast.
     var expiresAt: Date?

@@ -1,8 +1,8 @@
 import BackgroundCommands
 import BackgroundRuntime
 
-/// Prints the problem that stops the agent while a command follows transfers. For example, if the agent cannot write to its
-/// ledger, no transfer changes.
+/// Prints the problem that prevents the agent from working, while a command follows transfers. For example, if the agent cannot
+/// write to its ledger, no transfer changes.
 enum AgentWatch {
     /// The time between two checks. Each check reads one small file.
     private static let pause = Duration.seconds(1)

@@ -30,8 +30,8 @@ package enum StormyTool {
         Output.prepare()
         // The user's umask determines who can read new files. Other users can never write to new files.
         umask(umask(0o022) | 0o022)
-        // If the process writes to a closed pipe, the write must fail with an error. The signal must not end the process during
-        // its work.
+        // If the process writes to a closed pipe, the write must fail with an error. SIGPIPE must not end the process during its
+        // work.
         signal(SIGPIPE, SIG_IGN)
         // The agent launches the app without arguments. A process with arguments is a command, even if it inherits the variable
         // of a launch.

@@ -108,7 +108,8 @@ struct WarningLines {
     private static let oldAge: Double = 86_400
 
     private func hasOldData(_ answer: WarningResult) -> Bool {
-        // The time of Bright Sky's data can be old, because this time is requested only when a warning disappears.
+        // The time of Bright Sky's data can be old, because this time is requested only when a response no longer lists a
+        // warning.
         guard let date = answer.dataTime, answer.source.service != .brightSky else { return false }
         return now.timeIntervalSince(date) > Self.oldAge
     }

@@ -33,7 +33,7 @@ struct TOMLTable {
 
     struct Entry {
         var value: Value
-        /// The line and the column of the key in the file. If a table is written several times, the value is the place of the
+        /// The line and the column of the key in the file. If a table is written several times, the value is the position of the
         /// first occurrence.
         var place: Place?
     }
@@ -70,7 +70,7 @@ struct TOMLTable {
     }
 }
 
-/// Builds the tables from the calls that the TOML library makes while it visits the text.
+/// Builds the tables from the calls that the TOML library makes while it reads the text.
 private final class Builder {
     /// The tables that are not complete yet, the outermost table first.
     private var open: [(key: String, place: TOMLTable.Place?, table: TOMLTable)] = []

@@ -51,7 +51,7 @@ package struct AsyncOpen: AsyncSequence, Sendable {
         settings: StormySettings = .current
     ) { opening = WeatherOpening(store, names, behavior, timeout, settings, fallsBack: false) }
 
-    /// Begins the opening. An earlier opening of the same store in this process is cancelled.
+    /// Begins the opening. If this process is already opening the weather of the same store, the earlier task is cancelled.
     package func makeAsyncIterator() -> AsyncStream<OpenState>.Iterator { opening.begin().makeAsyncIterator() }
 }
 
@@ -71,7 +71,7 @@ package struct AutoOpen: AsyncSequence, Sendable {
         settings: StormySettings = .current
     ) { opening = WeatherOpening(store, names, behavior, timeout, settings, fallsBack: true) }
 
-    /// Begins the opening. An earlier opening of the same store in this process is cancelled.
+    /// Begins the opening. If this process is already opening the weather of the same store, the earlier task is cancelled.
     package func makeAsyncIterator() -> AsyncStream<OpenState>.Iterator { opening.begin().makeAsyncIterator() }
 }
 

@@ -78,7 +78,7 @@ struct WeatherOpening: Sendable {
         let left = timeout.map { max(.zero, $0 - (runtime.elapsed - began)) } ?? Self.meteoAlarmTime
         try await feeds.refreshSubstitutes(for: asked, within: min(Self.meteoAlarmTime, left))
         let results = try await request(asked, within: timeout.map { max(.zero, $0 - (runtime.elapsed - began)) }, tell)
-        // The caller may have been cancelled, or a newer opening may have begun.
+        // The caller may have been cancelled, or a newer task may have begun to open the weather.
         try Task.checkCancellation()
         var failure: WeatherUnavailable?
         let outcomes = try places.map { place in

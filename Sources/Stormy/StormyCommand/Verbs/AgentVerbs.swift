@@ -13,7 +13,7 @@ struct AgentVerb: AsyncParsableCommand, CommandWithEffect {
         commandName: "agent", abstract: "Runs the agent in the foreground.", discussion: "Example:\n  stormy agent")
 
     func run() async throws {
-        // This command runs at login. The agent must start even after an error here, and then reports the problem.
+        // This command runs at login. The agent must start even after an error in this command, and then reports the problem.
         do {
             try StormyTool.configureIfPossible()
             // Stores the location of this app in the ledger, because the agent launches the app.

@@ -77,7 +77,8 @@ package struct AlertArea: Sendable, Equatable {
         return 2 * 6371 * asin(min(1, half.squareRoot()))
     }
 
-    /// The width of a line in degrees, which is 1 cm on the ground. A corner that is closer to a line counts as on the line.
+    /// The width of a line in degrees, which is 1 cm on the ground. A corner that is closer to a line than this width counts as a
+    /// corner on the line.
     private static let lineWidth = 1e-7
 
     /// Returns `false` if all corners of a ring are on one line, or at one point. A ring without an area contains no place. A

@@ -1,8 +1,8 @@
 import Foundation
 
 extension AlertEvent {
-    /// The maximum number of seconds between two warnings that follow each other. A day ends at 23:59 for some services and at
-    /// 24:00 for others.
+    /// The maximum number of seconds between two warnings whose times count as adjacent. A day ends at 23:59 for some services
+    /// and at 24:00 for others.
     package static let touching: TimeInterval = 300
 
     /// Joins the events of services that send one message for each region, day and language.
