@@ -8,7 +8,7 @@ struct MovieMetadata {
 
     /// Changes a box with a location to a box of free space.
     ///
-    /// - Parameter film: The film. The film that contains the box, because some boxes contain offsets of other bytes in the film.
+    /// - Parameter film: The film that contains the box, because some boxes contain offsets of other bytes in the film.
     func cleanLocation(in film: Film) {
         let content = box.content
         switch box.type {
