@@ -112,7 +112,7 @@ struct EverySceneApp: App {
     }
 }
 
-/// The ways in which apps examine errors.
+/// Tests that apps can examine errors in the usual ways.
 @Suite struct ErrorShapeTests {
     private func fail(_ code: BGTaskScheduler.Error.Code) throws { throw BGTaskScheduler.Error(code) }
 

@@ -29,7 +29,7 @@ import Testing
         #expect(request.attribution == .developer && request.requiresDNSSECValidation)
     }
 
-    /// Code as loggers of network traffic write it.
+    /// Code that is typical of libraries that log network traffic.
     private func describe(_ metrics: URLSessionTaskMetrics) -> [String] {
         metrics.transactionMetrics.map { transaction in
             let version = transaction.negotiatedTLSProtocolVersion.map { "\($0.rawValue)" } ?? "unknown"

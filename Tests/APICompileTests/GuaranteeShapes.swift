@@ -25,7 +25,7 @@ struct SettingsPage: Sendable {
 
     var canAskByButton: Bool { guarantees.buttonsAreLive.isKept }
 
-    /// The guarantees for another process or for a bug report.
+    /// Encodes the guarantees as JSON, for example for a bug report.
     func report() throws -> Data { try JSONEncoder().encode(guarantees) }
 
     func hasChanged() -> Bool { guarantees != .current }

@@ -1,5 +1,5 @@
-// Mocks as the tests of real apps write them. The mocks are subclasses, because the classes of Apple are open. The tests check
-// that the mocks compile and are called.
+// Mocks that are typical of the tests of real apps. The mocks are subclasses, because the classes of Apple are open. The tests
+// check that the mocks compile and are called.
 import BackgroundTasks
 import BackgroundTransfer
 import Foundation

@@ -135,7 +135,7 @@ final class NotificationManager: NSObject, UNUserNotificationCenterDelegate, @un
     func userNotificationCenter(_ center: UNUserNotificationCenter, openSettingsFor notification: UNNotification?) {}
 }
 
-/// The same functions in a class on the main actor, written as async functions, like many view models.
+/// Notification code in a class on the main actor. The class uses async functions, like many view models.
 @MainActor final class NotificationModel: NSObject, UNUserNotificationCenterDelegate {
     var isAuthorized = false
 
@@ -167,7 +167,7 @@ final class NotificationManager: NSObject, UNUserNotificationCenterDelegate, @un
     }
 }
 
-/// Completion handlers as newer code writes them, and a subclass of an action.
+/// A notification delegate whose completion handlers are `@Sendable`, as in newer code.
 final class NotificationDelegate: NSObject, UNUserNotificationCenterDelegate {
     func userNotificationCenter(
         _ center: UNUserNotificationCenter, willPresent notification: UNNotification,

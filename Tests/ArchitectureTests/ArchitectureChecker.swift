@@ -142,7 +142,7 @@ struct ArchitectureChecker {
         // Files in this folder are written as app authors write apps. The apps sleep between two attempts, on the clock of the
         // test.
         guard !source.path.hasPrefix("Tests/APICompileTests/Apps/") else { return [] }
-        // The words are concatenated, so that the check does not report this file.
+        // Each word is written as two strings, so that the check does not report this file.
         let calls = ["sl" + "eep(", "Task.sl" + "eep", "async" + "After", "Thread.sl" + "eep"]
         // A sleep on the virtual clock takes no real time, so it is permitted.
         let virtual = Set(source.lines(with: "driver.clock.sl" + "eep("))

@@ -1,6 +1,6 @@
 /// The rules of ARCHITECTURE.md that Package.swift does not contain.
 struct ArchitectureRules {
-    /// The libraries, each with the only modules that may import the library.
+    /// Maps each library to the only modules that may import the library.
     var doors: [String: Set<String>]
     /// Modules without access to a clock, disk, socket or process. These modules import only Foundation and each other.
     var pure: Set<String>

@@ -25,7 +25,7 @@ import Testing
         }
         #expect(texts.count > 10, "the tests were not found")
         for (target, files) in texts {
-            // A file may use an effect if the file contains a suite of the list, or if such a suite uses the file.
+            // A file may start processes, buses or servers if a suite of the list is in the file, or uses the file.
             let suites = leftOut.filter { $0.count == 2 && $0[0] == target }.map { $0[1] }
             let suiteTexts = files.values.filter { text in suites.contains { text.contains("struct \($0)") } }
             for suite in suites { #expect(suiteTexts.contains { $0.contains("struct \(suite)") }, "\(target) has no \(suite)") }

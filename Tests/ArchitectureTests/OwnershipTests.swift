@@ -57,8 +57,8 @@ import Testing
         }
     }
 
-    /// Swift's list of arguments is empty if the system cannot open a file at the start of the process. A command would then
-    /// print its help.
+    /// Swift's list of arguments is empty if the system cannot open a file at the start of the process. With an empty list, a
+    /// command would print its help.
     @Test func `only ThisProcess has the arguments of the process`() throws {
         let sources = Self.root.appendingPathComponent("Sources").path
         for path in try FileManager.default.subpathsOfDirectory(atPath: sources) where path.hasSuffix(".swift") {
@@ -104,8 +104,8 @@ import Testing
         #expect(files.count <= 5, "\(files.sorted())")
     }
 
-    /// If the text of a mutation is not in its file, the mutation tests nothing. The mutation run would report this only after
-    /// hours.
+    /// If the text of a mutation is not in its file, the mutation tests nothing. Without this test, the mutation run would report
+    /// the missing text only after hours.
     @Test func `the text of each mutation is in its file exactly once`() throws {
         struct Mutation: Decodable {
             let name: String

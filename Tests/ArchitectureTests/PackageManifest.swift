@@ -41,7 +41,7 @@ struct PackageManifest {
         while let call = rest.firstMatch(of: /\.(systemLibrary|target|executableTarget|testTarget)\(/) {
             let (body, end) = try Self.balanced(rest[call.range.upperBound...], "(", ")")
             rest = rest[end...]
-            // This call replaces a target that was read before by a target of another kind.
+            // This call only changes the kind of a target that is already in the list.
             if body.contains("name: target.name, dependencies: target.dependencies") { continue }
             guard let kind = Kind(rawValue: String(call.1)), let name = body.firstMatch(of: /name:\s*"([^"]+)"/) else {
                 throw Unreadable(description: "a target without a name: \(body.prefix(60))")

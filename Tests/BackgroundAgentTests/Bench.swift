@@ -30,8 +30,8 @@ final class Bench {
     private(set) var host: AgentHost!
     var agent: Agent { host.agent }
 
-    /// The worker that hashes and syncs files. This worker has no thread, and works only when the test calls it. Tests of delayed
-    /// results use a worker with a thread.
+    /// The worker that hashes and syncs files. This worker has no thread, and works only when the test calls the worker. Tests of
+    /// delayed results use a worker with a thread.
     var disk = DiskWorker(hasThread: false)
     private let clocks: Clocks
 
@@ -126,8 +126,8 @@ final class Bench {
         }
     }
 
-    /// Suspends the machine. The host's clock continues, but the count of waking seconds does not. After the sleep, the timer
-    /// fires before the system bus reports the end of the sleep.
+    /// Suspends the machine. During the sleep, the host's clock continues, but the clock that counts only the time awake stops.
+    /// After the sleep, the timer fires before the system bus reports the end of the sleep.
     func suspend(_ seconds: Double) throws {
         clocks.change { clocks in
             clocks.now += seconds
@@ -136,7 +136,7 @@ final class Bench {
         try hear(.timeChanged)
     }
 
-    /// Sets the clock by a number of seconds, and notifies the agent.
+    /// Moves the clock forward or back by a number of seconds, and notifies the agent.
     func step(_ seconds: Double) throws {
         clocks.change { $0.now += seconds }
         try hear(.timeChanged)

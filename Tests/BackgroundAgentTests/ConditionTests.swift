@@ -199,8 +199,8 @@ import Testing
         #expect(try bench.request("waiting") != nil)
     }
 
-    /// The agent is stopped before or after the upgrade of the ledger. The agent must keep files that the newer version put into
-    /// the spool.
+    /// The agent is stopped before or after the newer version upgraded the ledger. The agent must keep files that the newer
+    /// version put into the spool.
     @Test(arguments: [true, false])
     func `a stop during an upgrade does not remove spool files of the newer version`(_ isStoppedFirst: Bool) throws {
         try bench.submit("running")

@@ -64,8 +64,8 @@ import Testing
         #expect(bench.presenter.withdrawn == ["continued-processing-\(id) 9"])
     }
 
-    /// The first notification connects to the session bus. The event that a server is available follows later. If the same
-    /// text is sent again immediately, Plasma refuses it.
+    /// The agent connects to the session bus when it shows the first notification. Only later does the agent receive the event
+    /// that a notification server is available. If the same text is sent again immediately, Plasma refuses it.
     @Test func `progress is shown once by each notification server`() throws {
         try bench.begin("a", host: host)
         let name = "continued-processing-\(try #require(try running().id))"
@@ -168,7 +168,7 @@ import Testing
         let id = try #require(try running().id)
         try bench.hear(.presenter(.presented(identifier: "continued-processing-\(id)", serverID: 9)))
         try finish(id, .completed)
-        // The agent sent the withdrawal, but died before the server had removed the notification.
+        // The agent requested the removal of the notification, but died before the server had removed it.
         try bench.startAgent()
         #expect(bench.presenter.withdrawn == ["continued-processing-\(id) 9"])
         try bench.startAgent()

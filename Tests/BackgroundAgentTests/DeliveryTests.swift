@@ -148,8 +148,8 @@ import TransferMachines
         #expect(try bench.live().map(\.generation) == [4])
     }
 
-    /// The handler `.backgroundTask(.urlSession("isStormy")) { }` returns without taking events. After the return, the events
-    /// count as delivered.
+    /// The handler `.backgroundTask(.urlSession("isStormy")) { }` returns without receiving the events. The events still count as
+    /// delivered.
     @Test func `a handler that takes no events is launched once`() throws {
         let id = try bench.download()
         try bench.turn()
@@ -232,7 +232,7 @@ import TransferMachines
             }
             guard let launch = try bench.live().first?.id else {
                 if case .often(let launches, _)? = try pause() { pauses.insert(launches) }
-                // Each call of `pass` reads the launches of one hour.
+                // Each call of `pass` makes the agent read all launches of the last hour, so the test makes few calls.
                 try bench.pass(10)
                 continue
             }

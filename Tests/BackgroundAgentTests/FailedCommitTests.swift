@@ -8,8 +8,8 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// Tests of failed commits. A failed commit does not change the agent. The events are handled again, and their effects were
-/// not performed.
+/// Tests of failed commits. A failed commit does not change the agent. The agent performs no effects, and handles the same events
+/// again.
 @Suite struct FailedCommitTests {
     private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("agent-" + UUID().uuidString)
     private let ledger: Ledger

@@ -55,7 +55,7 @@ import TransferMachines
         #expect(try String(contentsOf: place, encoding: .utf8) == "sunny")
     }
 
-    /// An rclone mount does not support a rename that keeps existing files, and giving a file a second name fails with EIO.
+    /// An rclone mount does not support a rename that keeps existing files, and creating a hard link fails with EIO.
     @Test(arguments: [EIO, EPERM, EACCES, EOPNOTSUPP], [false, true])
     func `a file gets its name on a file system without second names`(_ number: Int32, _ isTaken: Bool) throws {
         if isTaken { try Data("precious".utf8).write(to: place) }

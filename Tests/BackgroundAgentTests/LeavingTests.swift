@@ -7,7 +7,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// Tests of an agent that exits between two events and can be started again. No work is lost or late.
+/// Tests of an agent that exits between two events and can be started again. The tests check that no work is lost or late.
 @Suite struct LeavingTests {
     private let bench: Bench
     private let activator = FakeActivator()
@@ -156,8 +156,8 @@ import Testing
         #expect(try bench.ledger.read { try $0.fact(.activationTrouble) } == nil)
     }
 
-    /// A transfer is kept for a limited time. A planned absence of the agent does not prolong this time. Only the time after the
-    /// planned end of the absence prolongs it.
+    /// A transfer is kept for a limited time. If the agent exits and is started again as planned, this time is not prolonged. If
+    /// the agent is started later than planned, this time is prolonged by the delay.
     @Test(arguments: [0.0, 5_000])
     func `only the late part of an absence prolongs the time for which a copy is kept`(_ late: Double) throws {
         try bench.submit(after: 7_200)

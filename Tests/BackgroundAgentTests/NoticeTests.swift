@@ -264,8 +264,8 @@ import Testing
         #expect(try record().state == .delivered)
     }
 
-    /// The server responds to the call with the earlier content after the app has set new content. The agent then replaces the
-    /// earlier content by the new content.
+    /// The app sets new content before the server has responded to the call that shows the earlier content. After the response,
+    /// the agent shows the new content instead.
     @Test func `new content is shown after the response for the earlier content`() throws {
         try add()
         let worse = NotificationContent(
@@ -533,8 +533,8 @@ import Testing
         #expect(bench.launcher.started.count == 1)
     }
 
-    /// The user presses a notification of an app without a delegate. The app is launched, but its process does not handle the
-    /// press.
+    /// The user presses a notification, but the app has no delegate. The app is launched, but its code does not receive the
+    /// response.
     @Test func `a press that the app does not handle is complete after one launch`() throws {
         try add()
         try presented(7)

@@ -13,7 +13,8 @@ import Testing
         #expect(!next, "after a pause the count begins again")
     }
 
-    /// Change notifications that arrive while the event loop ignores the descriptor count as part of the series.
+    /// The event loop can ignore a file descriptor for a while. Change notifications that arrive in this time also count when the
+    /// agent measures the rate.
     @Test func `change notifications during a hold extend the row`() {
         var rate = NotificationRate()
         for ring in 0..<11 { _ = rate.isTooHigh(afterRingAt: Double(ring) * 0.001) }
@@ -22,7 +23,8 @@ import Testing
         #expect(shouldContinue)
     }
 
-    /// If data arrives while the descriptor is ignored, the loop runs once after a silence. Without data, the loop does not run.
+    /// The loop ignores a file descriptor for a while. If data arrives in this time, the loop runs once after the data stops.
+    /// Without data, the loop does not run.
     @Test(arguments: [true, false]) func `a held descriptor causes at most one turn`(_ speaks: Bool) throws {
         let loop = try EventLoop()
         let descriptor = eventfd(0, Int32(EFD_NONBLOCK) | Int32(EFD_CLOEXEC))

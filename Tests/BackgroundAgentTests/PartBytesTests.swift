@@ -21,7 +21,8 @@ import TransferMachines
         #expect(bytes.isDurable && bytes.synced == 300)
     }
 
-    /// The kernel reports a lost write once. The next sync of the same file succeeds without the bytes.
+    /// The kernel reports a failed write only once. The next sync of the same file reports success, although the bytes are not on
+    /// the disk.
     @Test mutating func `bytes do not become durable after a failed sync`() {
         bytes.recordWritten(to: 300)
         bytes.recordFailedSync()

@@ -59,7 +59,7 @@ import TransferMachines
             .transport(.ended(attempt.id, WireEnd(head: head, failure: failure, bytesSent: sent, bytesReceived: 0))))
     }
 
-    /// Sends the bytes in pieces, and ends the attempt when the sink refuses more.
+    /// Sends the bytes in pieces, and ends the attempt when the agent refuses more bytes.
     private func send(_ bytes: Data, to id: Int64, status: Int = 200, _ headers: [HeaderField] = []) throws {
         let attempt = try bench.attempt(id)
         #expect(attempt.request.method == "GET" && attempt.source == nil)

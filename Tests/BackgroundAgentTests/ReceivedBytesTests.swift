@@ -14,7 +14,8 @@ import TransferMachines
 
     init() throws { bench = try Bench() }
 
-    /// Delivers response headers and some of ten bytes. After that, the connection is lost, unless `losing` is `false`.
+    /// Delivers response headers and a part of a body of ten bytes. After that, the connection is lost, unless `losing` is
+    /// `false`.
     private func cut(_ id: Int64, _ text: String, _ headers: [HeaderField], status: Int = 200, losing: Bool = true) throws {
         let attempt = try bench.attempt(id)
         let head = ResponseHead(status: status, headers: headers, url: attempt.request.url)

@@ -228,7 +228,7 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .cancelled)
     }
 
-    /// A command `quit` found launches of a dead agent, and started this agent to end these launches.
+    /// The command `quit` found launches of a dead agent. The command started this agent to end these launches.
     @Test func `a new agent obeys a quit command that a process waits for`() throws {
         try bench.submit()
         try bench.turn()
@@ -266,8 +266,8 @@ import TransferMachines
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [])
     }
 
-    /// A copy in the spool belongs to the process that made it until the copy is recorded in the ledger. The age of the copy
-    /// does not matter, because a clock may be wrong.
+    /// A copy in the spool belongs to the process that made the copy, until the process records the copy in the ledger. The age
+    /// of the copy does not matter, because a clock may be wrong.
     @Test(arguments: [false, true]) func `a copy in the spool is kept while its process holds it`(_ isKept: Bool) throws {
         let (directories, spool) = (bench.ledger.directories, bench.ledger.directories.spool)
         try bench.submit(after: 2 * 86_400)
@@ -296,8 +296,8 @@ import TransferMachines
         #expect(!FileManager.default.fileExists(atPath: left.path))
     }
 
-    /// Copies without an owner are moved to a folder. In this test, a file is at the path of this folder. The copy of the
-    /// photo is kept in the spool until the file is removed.
+    /// The agent moves copies without an owner to a separate folder. In this test, a file blocks the path of this folder. The
+    /// copy stays in the spool until the file is removed.
     @Test func `a copy that cannot be moved aside stays in the spool`() throws {
         let (directories, spool) = (bench.ledger.directories, bench.ledger.directories.spool)
         try bench.submit(after: 2 * 86_400)
@@ -323,7 +323,7 @@ import TransferMachines
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [])
     }
 
-    /// If the clock is a year ahead for a while, the copy is not removed.
+    /// The copy is not removed early if the clock is temporarily a year ahead.
     @Test func `a copy that was moved aside is removed a week after it was found to be a month old`() throws {
         let (directories, day) = (bench.ledger.directories, 86_400)
         try FileManager.default.createDirectory(at: directories.leftCopies, withIntermediateDirectories: true)

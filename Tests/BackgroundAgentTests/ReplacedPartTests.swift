@@ -112,7 +112,7 @@ import TransferMachines
         #expect(try bench.transfer(id).errorMessage?.contains(part(id).path) == true)
     }
 
-    /// For example, a program copies a folder, and moves the copy to the path of the folder.
+    /// For example, a program copies the folder of the partial file, and then replaces the folder by its copy.
     @Test(arguments: [true, false]) func `a part that was replaced by a complete copy gets the name`(_ isInSpool: Bool) throws {
         let id = try begin(isInSpool: isInSpool)
         #expect(try write(id, "sunny"))
@@ -166,7 +166,7 @@ import TransferMachines
         }
         #expect(try bench.transfer(id).state == .waiting)
         #expect(try bench.transfer(id).errorMessage?.contains("another program changed the file") == true)
-        // Five seconds are shorter than the pause after a full disk.
+        // The pause after a full disk is longer than five seconds.
         try bench.pass(5)
         try bench.answer(id)
         try expectComplete(id, attempts: 2)
@@ -217,7 +217,8 @@ import TransferMachines
         try expectComplete(id, attempts: 1)
     }
 
-    /// The transfer has an expected digest. Because of the change, the file of the first attempt does not match this digest.
+    /// The transfer has an expected digest. Another program changed the file of the first attempt, so the digest of this file
+    /// does not match.
     @Test func `a changed part does not refute the digest that is expected`() throws {
         let digest = FileDigest.sha256(of: Data("sunny".utf8))
         let id = try begin { $0.expectedSHA256 = digest }

@@ -58,8 +58,8 @@ import Testing
         #expect(try bench.ledger.read { try $0.hasUnfinishedWork() })
     }
 
-    /// One run of the agent's loop has two passes, and the second pass finds the new notification. Only a third pass can send
-    /// the changed summary to the server.
+    /// One run of the agent's loop has two passes. The second pass finds the new notification, so only a third pass can send the
+    /// changed summary to the server.
     @Test func `a notification that comes between two looks changes the summary at once`() throws {
         try add(20)
         try bench.turn()
@@ -137,8 +137,8 @@ import Testing
         #expect(last?.body == "No. 3\nNo. 2\nNo. 1")
     }
 
-    /// Two notifications may be shown during quiet hours. These notifications are shown individually, with their buttons. If a
-    /// notification is added again after quiet hours, it is shown immediately.
+    /// Two of the notifications are allowed to appear during quiet hours. These notifications are shown individually, with their
+    /// buttons. If a notification is added again after quiet hours, it is shown immediately.
     @Test func `notifications that pass quiet hours are not summarized`() throws {
         try bench.settings { ($0.quietHours, $0.loudLevel) = ("09:00-11:00", 2) }
         try add(2, level: 2)
@@ -156,7 +156,8 @@ import Testing
         #expect(bench.presenter.shown.map(\.notice.title) == ["No. 1"])
     }
 
-    /// The user pressed the summary during quiet hours to see the notifications, so they are shown during quiet hours.
+    /// The user presses the summary during quiet hours to see its notifications. The notifications are therefore shown during
+    /// quiet hours.
     @Test func `notifications of a pressed summary are shown during quiet hours`() throws {
         try add(20)
         try bench.turn()
@@ -225,8 +226,8 @@ import Testing
 
     // MARK: Withdrawal
 
-    /// The agent is killed after the commit of a withdrawal, or no server is available. The next agent withdraws the
-    /// notification again.
+    /// The agent decides to remove a notification. Then the agent is killed, or no server is available. The next agent requests
+    /// the removal again.
     @Test func `a new agent repeats a withdrawal that was not confirmed`() throws {
         try bench.hear(.presenter(.serverIs("one")))
         try add(1)
@@ -301,8 +302,8 @@ import Testing
         #expect(last?.title == "Storm, later" && last?.isQuiet == false)
     }
 
-    /// If no server confirms a withdrawal, a stopping agent waits at most 5 seconds. An agent that makes way for a newer version
-    /// also waits at most 5 seconds.
+    /// A stopping agent waits at most 5 seconds for the server to confirm that a notification is removed. An agent that makes way
+    /// for a newer version also waits at most 5 seconds.
     @Test func `an agent that stops waits at most 5 seconds for a withdrawal`() throws {
         try add(1)
         try presentAll()
@@ -325,7 +326,7 @@ import Testing
         #expect(try record("storm").state == .over)
     }
 
-    /// The clock was a day ahead, and is corrected after the withdrawal.
+    /// The clock was a day ahead, so the agent removed the notification too early. Then the clock is corrected.
     @Test func `a notification that a wrong clock withdrew is shown again quietly`() throws {
         try add(until: 600)
         try presentAll()

@@ -168,8 +168,8 @@ import TransferMachines
         #expect(started() == [id])
     }
 
-    /// The transfer waits for its date, and not for the pause after the failure. When the network returns, the transfer does not
-    /// start. The app can remove the date.
+    /// The app requested a start date. The transfer waits for this date, and not only for the pause after the failure. When the
+    /// network returns, the transfer does not start. The app can remove the date.
     @Test func `a transfer starts at the requested time also after a failed attempt`() throws {
         let id = try bench.download()
         try bench.turn()
@@ -291,7 +291,8 @@ import TransferMachines
         #expect(try String(contentsOf: place(), encoding: .utf8) == "sunny")
     }
 
-    /// A folder has the file name of the download. The complete file is kept, and the next attempt downloads no bytes.
+    /// A folder already has the name that the downloaded file has to get. The complete file is kept, and the next attempt
+    /// downloads no bytes.
     @Test func `a download is kept while a folder has its name`() throws {
         let id = try bench.download {
             $0.destination = place().path
@@ -309,8 +310,8 @@ import TransferMachines
         #expect(try String(contentsOf: place(), encoding: .utf8) == "sunny")
     }
 
-    /// The file was created after the download was requested, so the download does not replace this file. The download gets a
-    /// numbered name and a note. A crash of the agent does not change this result.
+    /// The file was created after the download was requested, so the download does not replace this file. The downloaded file
+    /// gets a numbered name, and the transfer gets a note. A crash of the agent does not change this result.
     @Test(arguments: [false, true])
     func `a file that appears during a download is kept and the download gets another name`(_ dies: Bool) throws {
         let id = try bench.download { $0.destination = place().path }
@@ -423,7 +424,7 @@ import TransferMachines
         #expect(bench.transport.started.count > failed + 3, "the host responded, so the waiting transfers start")
     }
 
-    /// The host responds. The host redirects one download to a mirror, and only this mirror is not reachable.
+    /// The host of the downloads responds. The host redirects one download to a mirror, and only this mirror cannot be reached.
     @Test func `a mirror that is down does not hold up the other transfers of the host`() throws {
         let ids = try (0..<3).map { number in try bench.download("\(number)") { $0.hostLimit = 1 } }
         try bench.turn()

@@ -424,7 +424,8 @@ import TransferMachines
         #expect(!FileManager.default.fileExists(atPath: body.path), "the snapshot is not needed any more")
     }
 
-    /// A server confirms an upload before it has received the complete body. The server cannot have stored the missing bytes.
+    /// The server confirms the upload before the server has received the complete body. The server cannot have stored the missing
+    /// bytes.
     @Test func `a confirmation of a body that was not sent completely does not count`() throws {
         let (id, body) = try upload(.plain, "PUT")
         try bench.turn()
@@ -458,7 +459,7 @@ import TransferMachines
         #expect(bench.transport.started.count == 1, "the new agent sent one request")
     }
 
-    /// A request that must not be repeated is completed, even if the app suspends its task.
+    /// If a request must not be repeated, the agent completes it, even if the app suspends its task.
     @Test func `a suspended POST is not interrupted`() throws {
         let id = try bench.download { $0.method = "POST" }
         try bench.turn()
@@ -503,7 +504,8 @@ import TransferMachines
         #expect(try bench.transfer(id).bytesDone == 3)
     }
 
-    /// When this transfer ends, no app is launched and no file is removed. The agent still has to check whether it can exit.
+    /// The end of this transfer causes no launch and no removal of a file. After this end, the agent still has to check whether
+    /// it can exit.
     @Test func `the agent exits after the end of the last transfer`() throws {
         let (id, _) = try upload(.webdav) { $0.launchesApp = false }
         try bench.turn()

@@ -46,7 +46,7 @@ import Testing
         }
         #expect(bench.presenter.shown.last?.replacing == 7, "the notification replaces the last notification")
         #expect(bench.presenter.shown.last?.notice.isQuiet == false, "the notification alerts")
-        // A notification that was closed or removed from the screen is shown again at its next time.
+        // A notification that was closed or removed from the screen is shown again at its next date.
         try bench.hear(.presenter(.closed(identifier: "n", serverID: 7, .dismissed)))
         try bench.pass(3_600)
         #expect(showings == 4)
@@ -57,7 +57,8 @@ import Testing
         try bench.pass(3_600)
         #expect(showings == 5)
         try presented()
-        // A cancelled notification stays on the screen until the user closes it. A cancelled notification is not shown again.
+        // The app cancelled the repetitions. The notification stays on the screen until the user closes it, and is not shown
+        // again.
         try write { try $0.cancelComing([$1], now: bench.now) }
         try bench.pass(86_400)
         #expect(try showings == 5 && record().state == .delivered)
@@ -75,7 +76,8 @@ import Testing
         #expect(!bench.host.hasFinished)
     }
 
-    /// If a notification could not be shown, its time is kept. The next time does not replace this time.
+    /// If a notification could not be shown, the agent keeps its date, and shows the notification later. The next date of the
+    /// trigger does not replace this date.
     @Test func `a notification that could not be shown is shown when a server appears`() throws {
         try add(.interval(3_600, repeats: true))
         try bench.pass(3_600)

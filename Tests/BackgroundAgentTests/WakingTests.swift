@@ -87,7 +87,7 @@ import Testing
         #expect(!sleep.calls.contains(.suspend))
         try bench.end(launch, .completed)
         #expect(sleep.calls.suffix(2) == [.allowSleep, .suspend])
-        // The next alarm is set before the machine sleeps.
+        // The agent sets the alarm for the next day before the machine sleeps.
         let tomorrow = try #require(bench.request()?.occurrence)
         #expect(clock.alarm == tomorrow)
         try sleepUntil(noon + 7_200)
@@ -100,8 +100,8 @@ import Testing
         #expect(clock.alarm == tomorrow)
     }
 
-    /// After the wake, code runs before logind has finished the sleep. Until logind has finished, no sleep lock is available, and
-    /// no process can suspend the machine.
+    /// After a wake, processes run before logind has finished the sleep operation. Until then, no sleep lock is available, and no
+    /// process can suspend the machine again.
     @Test func `a launch waits for the end of the sleep`() throws {
         sleep.isUnderWay = true
         // The lock is not available when the alarm is set. The agent requests the lock again at the end of the next sleep.
@@ -178,7 +178,7 @@ import Testing
         #expect(try report?.obstacle == nil)
     }
 
-    /// The battery was drained while the machine was in use. The last check before the sleep detects this.
+    /// The battery was drained while the machine was in use. The agent's last check before the sleep detects the low battery.
     @Test func `the battery is checked before each sleep`() throws {
         try bench.submit(daily: true, wakes: true)
         try bench.turn()

@@ -73,8 +73,8 @@ import Testing
     @Test(arguments: [86_400.0, -86_400.0]) func `a clock change of one day does not lose an occurrence`(_ step: Double) throws {
         try serveNoon()
         try bench.step(step)
-        // If the clock was set forward over noon, the check of the skipped noon runs once, late. If the clock was set back,
-        // the check of this noon had already run.
+        // If the clock was set forward over noon, the daily check for the skipped noon runs once, late. If the clock was set
+        // back, the daily check for this noon had already run.
         #expect(bench.launcher.started.count == (step > 0 ? 2 : 1))
         if step > 0 { try bench.end(bench.onlyLive(), .completed) }
         let next = try #require(try bench.request()?.occurrence)
@@ -163,11 +163,11 @@ import Testing
         #expect(bench.launcher.started.count == 1)
     }
 
-    /// The clock was ahead by a day or a year, and is corrected. The check of the next noon runs, in the same agent or in a new
-    /// agent.
+    /// The clock was ahead by a day or a year, and is corrected. The daily check for the next noon runs, started by the same
+    /// agent or by a new agent.
     @Test(arguments: [86_400.0, 259_200, 31_536_000], [false, true])
     func `a clock that was ahead does not lose an occurrence`(_ seconds: Double, _ hasNewAgent: Bool) throws {
-        // At 10:00 the clock becomes wrong, and the check of a wrong day's noon runs.
+        // At 10:00 the clock becomes wrong, so the daily check runs for the noon of a wrong day.
         try bench.submit(daily: true)
         try bench.step(seconds)
         try bench.pass(2 * 3600)
@@ -220,7 +220,7 @@ import Testing
         #expect(bench.launcher.started.count == 1)
     }
 
-    /// The launch of an occurrence crashed, so the occurrence still has to run, even if the clock is set back.
+    /// The launch for the noon crashed. The launch has to be repeated, even if the clock is set back first.
     @Test func `a clock that is set back before the retry does not lose the occurrence`() throws {
         try bench.submit(daily: true)
         try bench.pass(2 * 3600)

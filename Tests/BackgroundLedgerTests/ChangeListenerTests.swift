@@ -76,8 +76,8 @@ import Testing
         #expect(!bell.rings(within: 0))
     }
 
-    /// When the last handle of a ledger is closed, SQLite removes the write-ahead log. While another handle is open, the
-    /// write-ahead log is not removed.
+    /// When the last handle of a ledger is closed, SQLite removes the write-ahead log. As long as another handle is open, SQLite
+    /// keeps the write-ahead log.
     @Test func `change notifications are sent after other handles were closed`() throws {
         let bell = try Listener(test.directories)
         for number in 1...3 {
@@ -104,8 +104,7 @@ import Testing
         #expect(ledger.isReplaced)
     }
 
-    /// The agent may have copied the write-ahead log into the ledger's database just before the commit. No process reads the
-    /// removed write-ahead log later.
+    /// The write-ahead log was removed, so no process would ever read this commit. The commit must therefore fail.
     @Test func `a commit to a removed write-ahead log fails`() throws {
         let log = URL(fileURLWithPath: test.directories.ledger.path + "-wal")
         #expect(throws: StoreError.replaced(path: test.directories.ledger.path)) {

@@ -3,7 +3,7 @@ import Foundation
 import ProcessSupport
 import Testing
 
-/// Child processes that end, and child processes that do not end.
+/// Tests of child processes that end, and of child processes that do not end.
 @Suite struct ChildProcessTests {
     private let test: TestLedger
     /// A named pipe. A process that reads from this pipe waits forever.
@@ -38,7 +38,7 @@ import Testing
     @Test func `a background process of an ended child does not delay the result`() throws {
         let end = try run("echo $$; (exec cat $FIFO) & exit 3", within: 0.2)
         #expect(end.code == 3 && !end.wasLate && !end.output.isEmpty)
-        // The background process ends when the pipe was opened and closed.
+        // The background process ends after the test has opened and closed the pipe.
         let writer = open(fifo, O_WRONLY | O_NONBLOCK)
         #expect(writer >= 0)
         close(writer)
@@ -59,7 +59,7 @@ import Testing
         #expect(ThisProcess.arguments == CommandLine.arguments && !ThisProcess.arguments.isEmpty)
     }
 
-    /// The first thread of the process waits, and the second thread works.
+    /// Of the two threads of the process, the first thread waits and the second thread works.
     @Test func `a process is at work if one of its threads is`() throws {
         let script = """
             import os, threading
@@ -77,7 +77,7 @@ import Testing
             kill(pid, SIGKILL)
             waitpid(pid, nil, 0)
         }
-        // `open` returns when the second thread has started.
+        // This call of `open` returns when the second thread has started.
         close(open(fifo, O_RDONLY))
         #expect(RunningProcess(pid).isAtWork)
     }

@@ -148,7 +148,8 @@ final class Holder {
         #expect(!foreign.isAlive(in: directories))
     }
 
-    /// In another time namespace, or on another machine with the same home, the process number belongs to another process.
+    /// In another time namespace, the start time of the same process differs. On another machine with the same home folder, the
+    /// PID belongs to another process.
     @Test func `a process whose start time differs is alive as long as its lock is held`() throws {
         let test = try TestLedger()
         try test.directories.createStateFolders()

@@ -15,8 +15,8 @@ import Testing
         try test.open().write { try $0.setFact(.lastTaskIdentifier, 1) }
     }
 
-    /// Replaces the index of the write-ahead log by a symbolic link without a target. Neither root nor the owner of the ledger
-    /// can then create the index.
+    /// Replaces the index of the write-ahead log by a symbolic link without a target. After that, neither root nor the owner of
+    /// the ledger can create the index.
     private func breakLogIndex(log: Data) throws {
         for ending in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + ending) }
         try FileManager.default.createSymbolicLink(atPath: path + "-shm", withDestinationPath: "/nowhere/index")

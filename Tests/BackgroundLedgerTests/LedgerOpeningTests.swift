@@ -57,7 +57,8 @@ import Testing
         try first.write { transaction in
             try transaction.setFact(.lastTaskIdentifier, 1)
             isHeld.signal()
-            // If the write did not wait, it would fail and send the signal immediately.
+            // The second write has to wait for this transaction. Without the wait, the second write would fail and send the
+            // signal immediately.
             #expect(hasEnded.wait(timeout: .now() + 0.1) == .timedOut)
         }
         hasEnded.wait()
@@ -98,7 +99,8 @@ import Testing
         #expect(mkfifo(path, 0o600) == 0)
         let reason = "something that is not a file has that name"
         #expect(throws: StoreError.cannotCreate(path: path, reason: reason)) { try test.open() }
-        // The folder cannot be opened as a database, and an error is recorded. This error must not be reported for the pipe.
+        // This folder cannot be opened as a database, so SQLite records an error. The test checks that this error is not reported
+        // for the pipe.
         _ = try? DatabaseFile(path: test.directories.state.path, migrator: DatabaseMigrator()).openToRead().read {
             try $0.execute(sql: "SELECT 1")
         }
@@ -114,7 +116,7 @@ import Testing
         #expect(try test.open().read { try $0.requests() }.isEmpty)
     }
 
-    /// The test copies the files during a transaction. The copies have the same state as the files of a killed process.
+    /// The test copies the database files during a transaction. The copies are like the files that a killed process leaves.
     @Test func `a change that another process did not finish is rolled back`() throws {
         try test.directories.createStateFolders()
         let (source, ledger) = (test.folder.appendingPathComponent("source").path, test.directories.ledger.path)
@@ -154,8 +156,8 @@ import Testing
         }
     }
 
-    /// SQLite opens a file for writing. If this fails, SQLite opens the file for reading. `O_DIRECTORY` makes the first call
-    /// fail.
+    /// SQLite opens a file for writing. If this fails, SQLite opens the file for reading. In this test, `O_DIRECTORY` makes the
+    /// first of these two calls fail.
     @Test func `a fault that may pass does not make a database read-only`() throws {
         let path = test.folder.appendingPathComponent("file").path
         try Data("bytes".utf8).write(to: URL(fileURLWithPath: path))

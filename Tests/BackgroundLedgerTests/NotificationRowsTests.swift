@@ -39,8 +39,8 @@ import Testing
         }
     }
 
-    /// A notification that waited for the delegate's response is shown once per content, even if the delegate suppressed the
-    /// sound. The response does not apply to a later notification that did not wait for a response.
+    /// A notification waited for the delegate's response. This notification is shown once per content, even if the delegate
+    /// suppressed the sound. The response does not apply to a later notification that did not wait for a response.
     @Test func `the response of a delegate applies only to the notification that was held`() throws {
         let test = try TestLedger()
         let ledger = try test.open()
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    /// The process that held the notification for a response has ended, and its clock was one year ahead.
+    /// A process delayed the notification until its delegate responds. The process has ended, and its clock was one year ahead.
     @Test func `a wrong clock does not extend the hold of a notification`() throws {
         let now = Date(timeIntervalSince1970: 1_800_000_000)
         let test = try TestLedger()
@@ -113,7 +113,7 @@ import Testing
             try transaction.applyPresentation("n", revision: 1, [], now: start + 120, zone: .gmt)
             record = try #require(try transaction.notification("n"))
             #expect(record.state == .delivered && record.schedule?.next == start + 180, "the notification on the screen stays")
-            // For the third occurrence, no process holds the notification until its delegate responds.
+            // For the third occurrence, no process delays the notification for a response of the delegate.
             record.startNextRepetition(now: start + 180)
             #expect(record.life.isWaiting && record.presentation == nil && record.dueAt == start + 180)
         }
@@ -224,7 +224,7 @@ import Testing
             }
         }
         #expect(try rowsAfter(days: 29) == ["n"])
-        // The last notifications are kept even if the clock is one year ahead.
+        // The newest rows are kept even if the clock is one year ahead.
         #expect(try rowsAfter(days: 366) == ["n"])
         try ledger.write { transaction in
             for number in 1...LedgerTransaction.endedNotificationLimit {
@@ -263,7 +263,7 @@ import Testing
     }
 
     /// If the app requests that each content is shown only once, a new picture does not show the notification again. The test
-    /// also checks which files must be kept.
+    /// also checks which attachment files must be kept.
     @Test func `attachment files are kept while a notification or a response needs them`() throws {
         func picture(_ file: String, _ digest: String) -> NotificationContent {
             var content = content("a")

@@ -2,7 +2,7 @@ import Foundation
 import ProcessSupport
 import Testing
 
-/// Tests that distinguish a missing file from a file system that does not respond.
+/// Tests that a missing file is distinguished from a file system that does not respond.
 @Suite struct PathStatusTests {
     @Test func `missing files, files, links and impossible names are distinguished`() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
@@ -14,7 +14,7 @@ import Testing
         try FileManager.default.createSymbolicLink(atPath: loop, withDestinationPath: "loop")
         #expect(PathStatus.at(file).information?.st_size == 1)
         #expect(PathStatus.at(folder.path + "/none").isAbsent)
-        // A path through a file is also treated as a missing file.
+        // If a path uses a regular file as a folder, the path also counts as missing.
         #expect(PathStatus.at(file + "/none").isAbsent)
         guard case .unreadable(ELOOP) = PathStatus.at(loop) else {
             Issue.record("a loop of links is not an absence")

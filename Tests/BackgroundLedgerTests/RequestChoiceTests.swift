@@ -62,12 +62,13 @@ import Testing
         let due = lives.filter { $0.1.verdicts(in: world, now: now).allSatisfy(\.met) }
             .sorted { ($0.1.dueAt, $0.1.submittedAt, $0.0) < ($1.1.dueAt, $1.1.submittedAt, $1.0) }
         #expect(first?.identifier == due.first?.0)
-        // The index does not contain the delay after a sleep. The agent schedules a separate wake for this delay.
+        // The index does not contain the delay that follows a sleep of the machine. The agent schedules a separate wake-up for
+        // the end of this delay.
         let settling = NetworkWakeDelay.until(resumedAt: world.resumedAt, conditions: world.conditions, now: now)
         if settling == nil { #expect(next == lives.compactMap { $0.1.nextAttempt(in: world, now: now) }.min()) }
     }
 
-    /// The column `needs` contains the same bits as the set of the verdicts.
+    /// The column `needs` contains the same bits as the set that the verdicts of the request give.
     @Test func `the needs column has the needs of the request`() throws {
         for kind in [LaunchKind.appRefresh, .processing] {
             for bits in 0..<8 {

@@ -56,7 +56,7 @@ import TransferMachines
         }
     }
 
-    /// If GRDB requests a number for such a text, SQLite returns 0.
+    /// If a column contains a text and GRDB requests a number, SQLite returns 0.
     @Test func `a text where a number is expected is 0`() throws {
         let record = Self.record(isFilled: true)
         try database().write { database in

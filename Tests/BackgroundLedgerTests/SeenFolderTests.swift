@@ -3,7 +3,7 @@ import Foundation
 @testable import ProcessSupport
 import Testing
 
-/// Tests that processes with equal mounts, and processes with different mounts, recognize the folder of a path.
+/// Tests that processes recognize the folder of a path, with equal mounts and with different mounts.
 @Suite struct SeenFolderTests {
     private let test: TestLedger
     private var place: String { test.folder.appendingPathComponent("place").path }
@@ -62,7 +62,7 @@ import Testing
         #expect(SeenFolder("/proc/self")?.mount == "/proc")
         // A container has other mounts.
         #expect(SeenFolder(view: "1:2:3", folder: own.folder, mount: place).absentMount == nil)
-        // If a mount point was removed together with its drive, the folder is treated as missing.
+        // If a mount point disappeared together with its drive, the folder is treated as missing.
         #expect(SeenFolder(view: own.view, folder: own.folder, mount: place + "/gone").absentMount == nil)
     }
 

@@ -53,8 +53,8 @@ import Testing
         #expect(spooled == [])
     }
 
-    /// The process claims the spool while one of its copies has no row in the ledger yet. If the copy could not be created, the
-    /// process does not claim the spool.
+    /// The process claims the spool as long as one of the copies that it made has no row in the ledger. If the copy could not be
+    /// created, the process does not claim the spool.
     @Test func `the spool is claimed until the last snapshot is kept or discarded`() throws {
         #expect(throws: Snapshot.Failure.self) { try take() }
         #expect(isFree)
@@ -62,7 +62,7 @@ import Testing
         struct Refused: Error {}
         #expect(throws: Refused.self) { try Snapshot.make(of: source, in: test.directories) { _ in throw Refused() } }
         #expect(isFree && spooled == [])
-        // The check examines the open file, because another file may have this name by now.
+        // The check examines the open file, because the path may already belong to another file.
         #expect(throws: Refused.self) {
             try Snapshot.make(of: source, in: test.directories) { _ in
                 Issue.record("it was copied")
@@ -202,7 +202,7 @@ import Testing
         #expect(spooled.isEmpty, "nothing is left behind")
     }
 
-    /// Some photo programs write in place and then restore the modification time.
+    /// Some photo programs overwrite a file in place, and then set the modification time back.
     @Test func `a file that is changed in place with its old modification time is refused`() throws {
         let path = source.path
         try whileChanging { descriptor in

@@ -46,8 +46,8 @@ import Testing
         #expect(try ledger.read { try $0.missingCopies(in: spool) } == [])
     }
 
-    /// The spool is now another folder, for example because a backup was restored, or because the folder was moved to another
-    /// disk.
+    /// The path of the spool now leads to another folder, for example because a backup was restored, or because the folder was
+    /// moved to another disk.
     @Test func `a new spool with every copy becomes known`() throws {
         let ledger = try test.open()
         _ = try upload(ledger)
@@ -105,7 +105,7 @@ import Testing
         #expect(test.mode(folder) == 0o700)
     }
 
-    /// The file or link is at the path of the spool, at the path of a parent folder, or at the end of a symbolic link.
+    /// The path of the folder is a file, is below a file, or is a symbolic link that is broken or leads to itself.
     @Test(arguments: ["file", "file/below", "nowhere", "loop"]) func `a file or a dead link in the way of a folder is reported`(
         _ name: String
     ) throws {

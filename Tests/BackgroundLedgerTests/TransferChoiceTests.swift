@@ -26,7 +26,7 @@ import Testing
     @Test(arguments: 1...60) func `the index chooses the same transfers as the sorted list`(_ seed: UInt64) throws {
         var random = Seeded(state: seed)
         var rows: [TransferRecord] = []
-        // Every second seed creates many rows of few classes. In this case no class is read completely.
+        // Every second seed creates many rows that belong to only three classes. With these seeds, no class is read completely.
         let (most, classes) = seed.isMultiple(of: 2) ? (60, 16) : (400, 3)
         for _ in 0..<Int.random(in: 0...most, using: &random) {
             let host = ["a", "b", "c", "d"].randomElement(using: &random)!

@@ -37,7 +37,7 @@ import Testing
         #expect(try ledger.read { try $0.states(ofKeys: keys, session: "s") } == ["a": .running, "b": .completed])
     }
 
-    /// A progress bar shows the sums of its transfers.
+    /// A progress bar needs the sums over its own transfers only.
     @Test func `a tally includes only the given transfers`() throws {
         let running = try insert("a") { ($0.state, $0.bytesDone, $0.bytesTotal) = (.running, 30, 100) }
         let waiting = try insert("b") { ($0.state, $0.bytesDone, $0.errorMessage) = (.waiting, 5, "The server is full.") }
@@ -139,7 +139,7 @@ import Testing
         #expect(try adoptable(at: now, session: "other") == nil)
     }
 
-    /// A daily check does not wait for an unfinished transfer that yesterday's check started.
+    /// For example, today's daily check does not wait for an unfinished transfer of yesterday's check.
     @Test func `a transfer that has used half of its patience is not joined`() throws {
         let id = try insert { $0.patience = 7_200 }
         #expect(try adoptable(at: now + 3_599) == id)
@@ -308,7 +308,7 @@ import Testing
         #expect(try claim(another, othersLive: false) == [id])
     }
 
-    /// Every process dies at the same event. At the latest, the third process delivers the other events.
+    /// The same event kills every process that receives it. At the latest, the third process delivers the other events.
     @Test func `an event that crashes every process does not block other events`() throws {
         let ids = try (1...6).map { number in try insert("\(number)") { ($0.state, $0.isAdopted) = (.completed, true) } }
         try ledger.write { transaction in

@@ -34,7 +34,7 @@ import Testing
         #expect(decision.gather[.many] == ["d0", "d1", "e0"])
     }
 
-    /// A summary of only one notification would show less than the notification itself.
+    /// A summary of only one notification would show less text than the notification.
     @Test func `a single notification waits and does not become a summary`() {
         var flow = NoticeFlow()
         _ = flow.decide(waiting(5), gathering: [], awake: 100)

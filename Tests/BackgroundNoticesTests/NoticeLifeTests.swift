@@ -50,8 +50,8 @@ import Testing
         #expect((notice.phase, notice.serverID) == (.pending, nil), "no part of the notification is on the screen")
     }
 
-    /// A server froze when it had to show the notification, and the agent ended with all its work. The server's late response may
-    /// not reach this agent. In this case the next agent withdraws the notification.
+    /// The server froze before it had shown the notification, and then the agent exited. If the server shows the notification
+    /// later, no agent receives the response, and the next agent removes the notification.
     @Test func `a removed notification that a frozen server may show is withdrawn later`() {
         var notice = life(.presenting)
         _ = notice.handle(.takenBack(now: now))
@@ -66,8 +66,8 @@ import Testing
         #expect(!notice.needsNumber)
     }
 
-    /// The server's response reaches no agent. The next agent removes the version of the notification that the app added
-    /// earlier.
+    /// The server may show the notification although its response has not arrived. The agent, or the next agent, removes this
+    /// earlier notification.
     @Test(arguments: [[NoticeLife.Event.added], [.takenBack(now: Date(timeIntervalSince1970: 1_800_000_000)), .added]])
     func `a notification that the server may show is removed although the app added it again`(_ changes: [NoticeLife.Event]) {
         var notice = life(.presenting)
@@ -126,7 +126,8 @@ import Testing
         #expect(notice.phase == .pending)
     }
 
-    /// The notification was shown before, so it is shown again without an alert. The ledger records the notification as shown.
+    /// The notification was shown before, so it is shown again without an alert. Until then, the notification still counts as
+    /// shown.
     @Test func `the next server shows a notification again without an alert`() {
         var notice = life(.presenting)
         _ = notice.handle(.presented(serverID: 7, now: now))
@@ -193,7 +194,7 @@ import Testing
         var other = NoticeLife(phase: .presenting, serverID: 7, trouble: nil, deliveredAt: nil, endedAt: nil)
         #expect(other.isPressable(as: 7) && other.handle(.pressed(serverID: 7, now: now)) == [])
         #expect(other.phase == .presenting)
-        // The same text is being shown again. The press belongs to this text.
+        // The same text is being shown again. The user therefore pressed this text.
         var same = NoticeLife(phase: .presenting, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
         #expect(same.handle(.pressed(serverID: 7, now: now)) == [.withdraw(serverID: 7)])
         #expect(same.phase == .closed)
@@ -207,7 +208,8 @@ import Testing
         #expect(!life(.pending).isPressable(as: 7) && !life(.closed).isPressable(as: 7))
     }
 
-    /// The agent dies after the commit of a withdrawal, and before its request to the server. The next agent sends the request.
+    /// The agent records that the notification has to be removed, and dies before it sends the request to the server. The next
+    /// agent sends this request.
     @Test func `a withdrawal is kept until the server confirms it`() {
         func leaving(_ event: NoticeLife.Event, from phase: NoticeLife.Phase) -> NoticeLife {
             var notice = NoticeLife(phase: phase, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
@@ -250,8 +252,8 @@ import Testing
         var dice = Dice(seed)
         var notice = NoticeLife()
         var screen: Set<UInt32> = []
-        // The open call to the server, with the number of the notification that it replaces. Like the agent, the test makes one
-        // call at a time.
+        // The call that waits for the server's response, with the number of the notification that the call replaces. Like the
+        // agent, the test makes one call at a time.
         var call: (replacing: UInt32?, isOpen: Bool)?
         var next: UInt32 = 1
         func perform(_ commands: [NoticeLife.Command]) {
@@ -300,7 +302,8 @@ import Testing
     }
 }
 
-/// Tests of notifications in a summary, of expired notifications, and of notifications whose time is over.
+/// Tests of notifications that are in a summary, that the server has removed after a timeout, or whose expiration date has
+/// passed.
 @Suite struct OtherEndsOfNoticesTests {
     private let now = Date(timeIntervalSince1970: 1_800_000_000)
 

@@ -2,7 +2,8 @@ import BackgroundNotices
 import Foundation
 import Testing
 
-/// Tests of the times of notifications with triggers, also for days with a clock change and for wrong clocks.
+/// Tests of the times of notifications with triggers, also for days on which daylight saving time begins or ends, and for wrong
+/// clocks.
 @Suite struct NoticeScheduleTests {
     private let berlin = TimeZone(identifier: "Europe/Berlin")!
     private let lordHowe = TimeZone(identifier: "Australia/Lord_Howe")!
@@ -36,7 +37,7 @@ import Testing
         #expect(
             instants(night, from: "2026-10-24T12:00:00Z", berlin, 2)
                 == ["2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"].map(instant))
-        // In the zone Lord Howe, the clock changes by half an hour, so half an hour is skipped.
+        // On Lord Howe Island, the clock changes by half an hour for summer time, so half an hour is skipped.
         let half = calendar { ($0.hour, $0.minute) = (2, 15) }
         #expect(instants(half, from: "2026-10-03T00:00:00Z", lordHowe, 1) == ["2026-10-03T15:30:00Z"].map(instant))
     }
@@ -111,7 +112,7 @@ import Testing
         #expect(once.read(now: added - 86_400, zone: .gmt).next == nil)
     }
 
-    /// The notification of noon was shown, and the clock is set back to a time before noon.
+    /// The notification for noon was shown, and then the clock is set back to a time before noon.
     @Test func `a clock that is set back does not repeat an occurrence`() throws {
         let noon = instant("2026-11-26T11:00:00Z")
         var schedule = try #require(NoticeSchedule(calendar { $0.hour = 12 }, now: noon - 3_600, zone: berlin))
@@ -129,7 +130,7 @@ import Testing
         }
     }
 
-    /// The test compares the result with a search for the first matching minute among all minutes.
+    /// The test compares the result with a simple search that tries every minute.
     @Test(arguments: 0..<60) func `the next date is the first minute that matches the components`(_ seed: Int) {
         let zones = ["Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Pacific/Apia", "UTC"]
         let zone = TimeZone(identifier: zones[seed % zones.count])!

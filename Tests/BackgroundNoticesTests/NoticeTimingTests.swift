@@ -64,8 +64,8 @@ private func instant(_ text: String) throws -> Date {
             "7:00 in winter time")
     }
 
-    /// In every time zone, the computed end of the quiet hours is in the future, at most 11 hours ahead, and not inside the
-    /// quiet hours.
+    /// In every time zone, the computed end of the quiet hours is at most 11 hours in the future, and is not inside the quiet
+    /// hours.
     @Test(arguments: ["Europe/Berlin", "Australia/Lord_Howe", "Antarctica/Troll", "Africa/Casablanca", "America/Nuuk"])
     func `the end of quiet hours is later and outside the quiet hours`(_ name: String) throws {
         let zone = try zone(name)

@@ -3,7 +3,7 @@ import BackgroundTasksTesting
 import Foundation
 import Testing
 
-/// Tests of an app whose scenes belong to another library. These scenes register actions.
+/// Tests of an app whose scenes are types of another GUI library. These scenes register actions for background launches.
 @Suite(.timeLimit(.minutes(30))) struct BackgroundLaunchTests {
     private actor ReceivedEvents {
         var words: [String] = []

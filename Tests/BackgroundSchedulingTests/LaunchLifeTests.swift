@@ -2,7 +2,7 @@ import BackgroundScheduling
 import Foundation
 import Testing
 
-/// Tests of the effect of each event on a launch, and of generated sequences of events.
+/// Tests of how each event changes a launch, and of generated sequences of events.
 @Suite struct LaunchLifeTests {
     private let start = Date(timeIntervalSince1970: 1_750_000_000)
     private let limits = LaunchLife.Limits(budget: 30, grace: 5, continuation: 10)
@@ -125,7 +125,8 @@ import Testing
 
     // MARK: Generated sequences
 
-    /// Runs a hundred thousand sequences. In each sequence the clock changes, agents die and processes end at any time.
+    /// Runs a hundred thousand sequences. In each sequence, clock changes, deaths of agents and ends of processes occur at random
+    /// times.
     @Test(arguments: 0..<20) func `a launch ends once and runs no longer than it may`(_ part: UInt64) {
         for seed in part * 5_000..<(part + 1) * 5_000 {
             var world = LaunchWorld(seed: seed + 1)
@@ -139,13 +140,13 @@ import Testing
     }
 }
 
-/// A launch, a clock that is set at any time, and agents that die at any time.
+/// A launch with a clock and an agent. At random times, the clock is set or the agent dies.
 private struct LaunchWorld {
     private static let limits = LaunchLife.Limits(budget: 30, grace: 5, continuation: 10)
 
     private var dice: SeededGenerator
     private(set) var broken: [String] = []
-    /// The events so far. The events are recorded only if the run has to report them.
+    /// The events so far. The events are recorded only in a run that has to report its events.
     private(set) var story: [String] = []
     private let isTold: Bool
     private var life: LaunchLife
@@ -156,8 +157,8 @@ private struct LaunchWorld {
     private var firstCheck: Double?
     private var warnedAt: Double?
     private var killedAt: Double?
-    /// The number of seconds that a launch may run beyond its time limit because of a choice of the user, of progress, or of a
-    /// continuation.
+    /// The number of seconds that a launch may run beyond its time limit because the user made a choice, because the work made
+    /// progress, or because the work is a continuation.
     private var allowance = 0.0
     private var firstReason: StopReason?
     private var firstResult: LaunchOutcome?
@@ -205,7 +206,7 @@ private struct LaunchWorld {
     private mutating func setClock() {
         let shift = Double.random(in: -40_000_000...40_000_000, using: &dice)
         now += shift
-        // A real agent shifts its timer. In this test, the `LaunchLife` is created again from the stored state.
+        // A real agent shifts the timer in its `LaunchLife`. This test creates the `LaunchLife` again with the shifted timer.
         guard var timer = life.timer else { return }
         timer.shift(by: shift)
         life = LaunchLife(

@@ -54,7 +54,7 @@ import Testing
         #expect(launch.tick(now: at(600), isPersonChoosing: true) == .warn(.expired), "the ceiling")
     }
 
-    /// After the user's choice, the launch has the time that was left before the choice.
+    /// The time in which the user makes a choice is not subtracted from the time of the launch.
     @Test func `the time that the user takes to choose is added to the budget`() {
         var launch = fresh()
         #expect(launch.tick(now: at(10), isPersonChoosing: false) == nil)
@@ -75,8 +75,8 @@ import Testing
         #expect(launch.tick(now: at(700), isPersonChoosing: true) == .warn(.expired))
     }
 
-    /// The agent that recorded the beginning of the choice has died. A new agent can only conclude that the choice did not begin
-    /// before the launch.
+    /// The agent died, so the time at which the user began to choose is lost. A new agent assumes that this time was the start of
+    /// the launch.
     @Test func `a choice that a new agent finds counts from the start of the launch`() {
         var launch = fresh()
         #expect(launch.tick(now: at(100), isPersonChoosing: true) == nil)

@@ -4,7 +4,7 @@ import Testing
 
 /// Tests of generated sequences of events of a request: launches, crashes, clock changes, zone changes, and submits at any time.
 @Suite struct RequestLifeSequenceTests {
-    /// Runs a hundred thousand sequences.
+    /// Runs a hundred thousand random sequences of events.
     @Test(arguments: 0..<20) func `a request is served once whatever happens`(_ part: UInt64) {
         for seed in part * 5_000..<(part + 1) * 5_000 {
             var world = RequestWorld(seed: seed + 1)
@@ -18,8 +18,8 @@ import Testing
     }
 }
 
-/// A request, its launches and a clock, without a ledger and without an agent. The test makes the changes to the `RequestLife`
-/// that the agent and the ledger would make.
+/// A request, its launches and a clock, without a ledger and without an agent. The test changes the `RequestLife` as the agent
+/// and the ledger would change it.
 private struct RequestWorld {
     private struct Launch {
         let token: String
@@ -29,8 +29,8 @@ private struct RequestWorld {
         var outcome: LaunchOutcome?
     }
 
-    /// Describes an occurrence whose launch had a result: the earliest time of the clock since this result, and how far the
-    /// clock was ahead.
+    /// An occurrence whose launch had a result. Contains the earliest time that the clock showed since this result, and how far
+    /// the clock was ahead.
     private struct Served {
         var earliest: Date
         let lead: Double
@@ -43,7 +43,7 @@ private struct RequestWorld {
 
     private var dice: SeededGenerator
     private(set) var broken: [String] = []
-    /// The events so far. The events are recorded only if the run has to report them.
+    /// The events so far. The events are recorded only in a run that has to report its events.
     private(set) var story: [String] = []
     private let isTold: Bool
     private let terms: RequestLife.Terms
@@ -104,7 +104,7 @@ private struct RequestWorld {
     }
 
     private mutating func pass(_ seconds: Double) {
-        // The agent is woken when the request becomes due.
+        // The agent wakes up when the request becomes due.
         if hasAgent, life.phase == .pending, life.dueAt > now, life.dueAt < now + seconds {
             let rest = seconds - life.dueAt.timeIntervalSince(now)
             passed += seconds - rest
@@ -166,9 +166,9 @@ private struct RequestWorld {
         if isTold { story.append("\(now): submitted, for \(String(describing: life.occurrence)), by handler: \(isHandler)") }
         carryOut(commands)
         if isDue, let due, lastServed ?? .distantPast < due, life.occurrence != due { found("a due occurrence was dropped") }
-        // If a user submits the request, launches for occurrences that a wrong clock caused are ignored.
+        // If a user submits the request, the test ignores earlier launches that only a wrong clock caused.
         if own == nil { served = [:] }
-        // If a launch is running, two requests need a launch with a result: the request of the running launch, and the new
+        // If a launch is running, two requests still need a launch with a result: the request of the running launch, and the new
         // request.
         owed = live == nil ? 1 : 2
     }

@@ -2,7 +2,7 @@ import BackgroundScheduling
 import Foundation
 import Testing
 
-/// Tests of the effect of each event on a request.
+/// Tests of how each event changes a request.
 @Suite struct RequestLifeTests {
     private let now = Date(timeIntervalSince1970: 1_749_542_400)
     private let noon = Date(timeIntervalSince1970: 1_749_556_800)

@@ -2,7 +2,7 @@ import BackgroundScheduling
 import Foundation
 import Testing
 
-/// Tests of classes of requests, of the order of requests, and of the time directly after a sleep.
+/// Tests of the classes and the order of requests, and of the delay that follows a sleep of the machine.
 @Suite struct RequestNeedsTests {
     private let now = Date(timeIntervalSince1970: 1_750_000_000)
 
@@ -24,8 +24,8 @@ import Testing
         request.verdicts(in: world, now: now).allSatisfy(\.met)
     }
 
-    /// A class of requests is open if and only if its conditions are met, so that time alone can delay its requests. The two
-    /// forms of the rule must have equal results.
+    /// A class of requests is open if and only if its conditions are met. Only time can then delay its requests. The code
+    /// contains this rule in two forms, which must have equal results.
     @Test func `a class is open if and only if its verdicts are met`() {
         let bits = [false, true]
         for network in bits {

@@ -49,7 +49,7 @@ import Testing
         #expect(nextAttempt(request(power: true), nothing) == nil)
     }
 
-    /// The request waits for a network and for the end of the delay after a sleep. A network would end both waits, so only one
+    /// After a sleep, the request waits for a network and for the end of a delay. A network ends both waits, so only one
     /// condition is shown.
     @Test func `a request has one unmet network condition after a sleep`() {
         let world = PlanningWorld(conditions: nothing, resumedAt: now)
@@ -74,7 +74,8 @@ import Testing
         #expect(request().verdicts(in: PlanningWorld(conditions: nothing), now: now).isEmpty)
     }
 
-    /// For any conditions, a request is not due before its next attempt, and is due at the date of this attempt.
+    /// The agent computes the date of the next attempt. Under all conditions, the request is not due before this date, and is due
+    /// at this date.
     @Test func `the next attempt is the first date at which a request is due`() {
         var random = SeededGenerator(seed: 7)
         for _ in 0..<10_000 {

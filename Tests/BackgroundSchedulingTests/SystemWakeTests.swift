@@ -72,7 +72,7 @@ import Testing
         #expect(wake.plan(next, isWorkDone: true, at: Self.at(500, awake: 4)) == [.look])
     }
 
-    /// While the agent reads the state of the machine, the user closes the lid again.
+    /// The user closes the lid again while the agent reads the state of the machine.
     @Test func `a sleep that begins during the last look is allowed and keeps the next alarm`() {
         let closed = MachineState(isLidClosed: true)
         var wake = sleeping(closed)
@@ -126,8 +126,8 @@ import Testing
 
     // MARK: Generated sequences
 
-    /// Checks events in any order. No date has two launches, and sleep is requested at most once after a wake. Work is not
-    /// delayed for long. No alarm is set if the battery is low.
+    /// Checks random orders of events. The agent never starts two launches for one date, and requests sleep at most once after a
+    /// wake. The agent never delays work for long, and sets no alarm if the battery is low.
     @Test func `a random sequence of events breaks no rule of a wake`() {
         for seed in 1...3_000 as ClosedRange<UInt64> {
             var trial = Trial(seed: seed)
@@ -206,7 +206,7 @@ private struct Trial {
     }
 
     private mutating func pass(_ seconds: Double) {
-        // The agent runs at each of its deadlines.
+        // The agent runs at each time that it requested.
         var left = seconds
         while let deadline = wake.deadline, deadline - awake <= left {
             let part = max(deadline - awake, 0)

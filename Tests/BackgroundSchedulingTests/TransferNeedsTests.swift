@@ -1,7 +1,7 @@
 import BackgroundScheduling
 import Testing
 
-/// Tests of the transfers that the conditions of the desktop allow.
+/// Tests which transfers the conditions of the desktop allow.
 @Suite struct TransferNeedsTests {
     private func met(_ change: (inout DesktopConditions) -> Void) -> TransferNeeds {
         var conditions = DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)

@@ -5,8 +5,8 @@ import Testing
 
 /// Tests that compare ``WallClockRule`` with Python's zoneinfo for every zone and every clock change between 1970 and 2040.
 @Suite struct WallClockOracleTests {
-    /// The years in which both tables must agree. Foundation uses the tables of ICU. If ICU's tables and the system's tables
-    /// disagree about a change, the test skips and lists the change.
+    /// The years in which the time zone tables of ICU and of the system must agree. Foundation uses the tables of ICU. If ICU's
+    /// tables and the system's tables disagree about a change, the test skips and lists the change.
     ///
     /// Changes before 1997 may be skipped, because only the system's tables contain the old history. The tz project keeps this
     /// history in `backzone`, and Debian includes `backzone`. Changes may also be skipped if a law is newer than one of the
@@ -48,8 +48,8 @@ import Testing
         if text == "12:00" { print("\(compared) changes compared; left out, as the tables differ: \(differences)") }
     }
 
-    /// Returns start dates, each with the expected next occurrence. The start dates are each occurrence, the second before each
-    /// occurrence, and the change itself.
+    /// Returns start dates, each with the expected next occurrence. The start dates are each occurrence, the second before it,
+    /// and the clock change.
     private static func questions(_ change: ZoneOracle.Change) -> [(asked: Double, expected: Double)] {
         let all = change.occurrences
         var questions: [(Double, Double)] = []

@@ -136,7 +136,8 @@ import UserNotifications
         #expect(anchors.anchor == 100)
     }
 
-    /// The handler submits a request unless one is pending. The request of the running launch is not pending.
+    /// The handler submits a request unless a request is already pending. The request that caused the running launch is no longer
+    /// pending.
     @Test
     func `an interrupted export submits a new request`() async throws {
         try await run { driver, exporter, anchors, server in

@@ -5,7 +5,7 @@ import ServerScripts
 import Synchronization
 import Testing
 
-/// Tests of `FeedReaderApp.swift`. The tests have the form in which the author of the app would write them.
+/// Tests of `FeedReaderApp.swift`. The tests are written as the author of the app would write them.
 @Suite struct FeedReaderAppTests {
     private static let feed = """
         [{"id": 2, "title": "Two", "timestamp": "2026-01-02T00:00:00Z"},
@@ -190,7 +190,8 @@ import Testing
         }
     }
 
-    /// A refresh begins a download and ends. When the download has ended, the agent launches the app again.
+    /// The launch for the refresh starts a download, and ends before the download. When the download has ended, the agent
+    /// launches the app again.
     @Test func `the app is launched for the end of its download`() async throws {
         try await withFolder { folder in
             try await TestDriver.run(permitting: ["com.example.podcast.refresh"]) { driver in

@@ -143,12 +143,12 @@ import Testing
     }
 }
 
-/// Tests of `StubbedClientApp.swift`. The tests have the form of the app's own tests. The virtual network has no server, so a
-/// request that the stub does not handle makes the run fail.
+/// Tests of `StubbedClientApp.swift`. The tests are written as the author of the app would write them. The virtual network has no
+/// server, so a request that the stub does not handle makes the run fail.
 @Suite(.serialized) struct StubbedClientAppTests {
     private let potsdam = CurrentWeather(city: "Potsdam", celsius: 21.5)
 
-    // The runs are serialized, because the process has only one handler of the stub.
+    // The runs are serialized, because all runs share one static variable, the handler of the stub.
     private func run(
         _ handler: @escaping MockURLProtocol.RequestHandler, _ body: @Sendable (TestDriver, WeatherClient) async throws -> Void
     ) async throws {

@@ -1,5 +1,5 @@
-// A feed reader in the form of Apple's sample of 2019. A refresh loads the feed with chained operations, and the database is
-// cleaned at night. The code is written for iOS, and only the imports are different.
+// A feed reader that is written like Apple's sample app of 2019. A refresh loads the feed with chained operations, and the
+// database is cleaned at night. The code is written for iOS, and only the imports are different.
 import BackgroundTasks
 import BackgroundTransfer
 

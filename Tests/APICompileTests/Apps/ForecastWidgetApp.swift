@@ -63,8 +63,8 @@ actor ForecastFetcher {
     private var waiting: [String: CheckedContinuation<Void, Never>] = [:]
     private var finished: Set<String> = []
 
-    /// Returns the session with an identifier. The session is created in each launch, so that the delegate receives the ends of
-    /// earlier downloads.
+    /// Returns the session that has the given identifier. The session is created in each launch, so that the delegate receives
+    /// the ends of earlier downloads.
     private func session(_ identifier: String) -> URLSession {
         let configuration = URLSessionConfiguration.background(withIdentifier: identifier)
         configuration.sessionSendsLaunchEvents = true

@@ -9,13 +9,13 @@ struct HealthSample: Codable, Sendable, Equatable {
     let value: Double
 }
 
-/// Separates this app from HealthKit, so that the app can be tested.
+/// Hides HealthKit behind a protocol, so that tests can run the app without HealthKit.
 protocol HealthSampleSource: Sendable {
     /// Returns the samples after an anchor, and the new anchor.
     func samples(after anchor: Int, limit: Int) async throws -> (samples: [HealthSample], anchor: Int)
 }
 
-/// The methods of `BGTaskScheduler` that the app uses. The tests of this app replace them.
+/// The methods of `BGTaskScheduler` that the app uses. The tests of this app implement these methods without the system.
 protocol TaskScheduling: Sendable {
     func submit(_ taskRequest: BGTaskRequest) throws
     func pendingTaskRequests() async -> [BGTaskRequest]
@@ -107,7 +107,7 @@ final class HealthExporter: Sendable {
                 try await self?.exportAll()
                 task.setTaskCompleted(success: true)
             } catch {
-                // The export was interrupted. The other samples are exported another night.
+                // The export was interrupted. The remaining samples are exported on a later night.
                 await self?.schedule()
                 task.setTaskCompleted(success: false)
             }
