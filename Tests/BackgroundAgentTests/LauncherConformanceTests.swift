@@ -8,8 +8,8 @@ import Testing
 @testable import BackgroundAgent
 @testable import BackgroundTasksTesting
 
-/// Tests that both launchers pass: the launcher of real processes in an event loop, and the launcher of processes of a simulated
-/// host. The agent must receive the same events from both launchers.
+/// The same tests for two launchers: the launcher of real processes in an event loop, and the launcher of processes of a
+/// simulated host. The agent must receive the same events from both launchers.
 @Suite(.timeLimit(.minutes(30))) struct LauncherConformanceTests {
     enum Kind: String, CaseIterable {
         case real

@@ -224,7 +224,7 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .completed)
     }
 
-    /// The time without success before the sleep and the time after the sleep count together.
+    /// The time before the sleep and the time after the sleep count toward one timeout. The sleep itself does not count.
     @Test func `the timeout of a transfer continues after a sleep`() throws {
         let id = try bench.download { $0.resourceTimeout = 7_200 }
         try bench.turn()

@@ -70,11 +70,11 @@ import Testing
         #expect(
             try local(daily(2, 30), after: "2025-03-29T12:00:00Z", in: "Europe/Berlin", count: 2)
                 == ["03-30 03:00", "03-31 02:30"])
-        // The skipped time is half an hour. `Calendar.nextDate` skips this day.
+        // In this zone, the clock change skips half an hour. `Calendar.nextDate` would skip this day.
         #expect(
             try local(daily(2, 15), after: "2025-10-04T12:00:00Z", in: "Australia/Lord_Howe", count: 2)
                 == ["10-05 02:30", "10-06 02:15"])
-        // The skipped time is two hours.
+        // In this zone, the clock change skips two hours.
         #expect(
             try local(daily(2, 30), after: "2025-03-29T12:00:00Z", in: "Antarctica/Troll", count: 2)
                 == ["03-30 03:00", "03-31 02:30"])
@@ -135,8 +135,8 @@ import Testing
         }
     }
 
-    /// The clock was ahead by a day or more, at most by a year. Launches for occurrences of the wrong time are ignored after the
-    /// correction.
+    /// The clock was ahead by a day or more, at most by a year. After the correction, a launch that ran because of the wrong time
+    /// does not count.
     @Test(arguments: ["2025-06-09T12:00:00Z", "2025-06-01T00:00:00Z", "2024-06-10T09:59:59Z"])
     func `a noon that was served by a clock far ahead does not count`(_ now: String) throws {
         let berlin = try zone("Europe/Berlin")

@@ -2,7 +2,7 @@ import Foundation
 
 /// Python's zoneinfo with the tables of the system. zoneinfo is an independent implementation of time zones.
 ///
-/// For every zone and every clock change from 1970 to 2040, the oracle returns when a daily time occurs around the day of the
+/// For every zone and every clock change from 1970 to 2040, the oracle lists the instants of a daily time on the days around the
 /// change.
 struct ZoneOracle {
     /// A change of a zone's clocks.
@@ -44,7 +44,7 @@ struct ZoneOracle {
         }
     }
 
-    /// Reads the changes from the TZif files, and local time from zoneinfo's PEP 495 arithmetic.
+    /// Reads the clock changes from the TZif files, and computes local times with zoneinfo (PEP 495).
     private static let script = """
         import bisect, os, struct, sys, zoneinfo
         from datetime import date, datetime, timedelta, timezone

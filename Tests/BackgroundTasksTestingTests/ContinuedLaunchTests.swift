@@ -52,7 +52,7 @@ import UserNotifications
         try #require(launch.endedAt).timeIntervalSince(launch.startedAt)
     }
 
-    /// iOS behaves in the same way. If the launch were repeated, it would begin its transfers again.
+    /// As on iOS, this launch is not repeated. A repeated launch would begin its transfers a second time.
     @Test(arguments: [true, false])
     func `a launch that began transfers and used up its time is not repeated`(_ begins: Bool) async throws {
         try await TestDriver.run(permitting: ["refresh"]) { driver in

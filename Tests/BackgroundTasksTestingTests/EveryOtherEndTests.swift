@@ -10,7 +10,7 @@ import Synchronization
 import Testing
 import UserNotifications
 
-/// Tests of the rows of the tutorial's table, which lists the events that a test can cause.
+/// The tutorial contains a table of the events that a test can cause. These tests check the rows of this table.
 @Suite(.timeLimit(.minutes(30))) struct EveryOtherEndTests {
     /// Runs a driver with the handlers "work" and "refresh". Each handler takes two virtual minutes, and stops when its task
     /// expires.
@@ -246,7 +246,7 @@ import UserNotifications
         }
     }
 
-    /// An ordinary session of a handler also uses the virtual servers, in virtual time.
+    /// If a handler uses an ordinary session, the virtual servers respond to this session in virtual time.
     @Test func `an ordinary request is answered in virtual time`() async throws {
         let seen = Seen()
         try await TestDriver.run(permitting: ["ask"]) { driver in

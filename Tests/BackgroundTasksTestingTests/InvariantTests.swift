@@ -6,7 +6,8 @@ import Testing
 @testable import BackgroundTasksTesting
 @testable import Simulation
 
-/// Tests of the checks that the simulation makes. Each check must find a ledger in which the test broke a promise.
+/// Tests of the checks that the simulation makes. Each test changes the ledger so that a promise is broken, and the check must
+/// report this.
 @Suite struct InvariantTests {
     private func machine() throws -> SimulatedHost {
         try SimulatedHost(

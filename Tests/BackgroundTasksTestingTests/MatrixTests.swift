@@ -3,7 +3,7 @@ import Simulation
 import TestSamples
 import Testing
 
-/// Tests of every cause in every state, in virtual time. The page in the documentation is generated from the results.
+/// Tests what happens to work in every state of the work and for every cause. The page Matrix.md is generated from the results.
 @Suite struct MatrixTests {
     @Test(arguments: MatrixState.allCases) func `every promise of the matrix is kept`(state: MatrixState) throws {
         for cause in TableSample.rows(of: MatrixCause.allCases, in: state.rawValue) {

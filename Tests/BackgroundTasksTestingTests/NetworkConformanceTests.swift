@@ -8,7 +8,7 @@ import TransferMachines
 @testable import BackgroundTasksTesting
 @testable import BackgroundTransfer
 
-/// Tests that both networks pass: libcurl over sockets to a `FaultyServer`, and the virtual network. The outcome of an attempt
+/// The same tests for two networks: libcurl over sockets to a `FaultyServer`, and the virtual network. The outcome of an attempt
 /// must not depend on the network.
 @Suite(.timeLimit(.minutes(30))) struct NetworkConformanceTests {
     struct Case: Sendable, CustomTestStringConvertible {

@@ -23,7 +23,8 @@ import Testing
         ) { written.withLock { $0 = max($0, totalBytesWritten) } }
     }
 
-    /// A refresh begins downloads and ends. When a download ends in virtual time, the delegate is called at this time.
+    /// The refresh task begins downloads, and ends before the downloads are complete. When a download ends in virtual time, the
+    /// delegate is called at this time.
     @Test func `a podcast app receives its episodes in virtual time`() async throws {
         try await TestDriver.run(permitting: ["feed"]) { driver in
             let server = driver.network.server("https://podcast.test")

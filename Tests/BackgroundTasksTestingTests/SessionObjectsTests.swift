@@ -122,7 +122,7 @@ import Testing
             let session = URLSession(configuration: Self.quietConfiguration, delegate: delegate, delegateQueue: queue)
             var decisions = delegate.decisions.stream.makeAsyncIterator()
             let decide = try #require(await decisions.next())
-            // After this operation the session does not wait for the decision any more.
+            // After this operation, the session no longer waits for the delegate's decision.
             await withCheckedContinuation { done in queue.addOperation { done.resume() } }
             func undelivered() throws -> Int { try AppRuntime.shared.ledger().read { try $0.undeliveredEvents().count } }
             #expect(await session.allTasks.count == 1)
@@ -203,7 +203,7 @@ import Testing
             #expect(driver.ledger.transfers.count == 1)
             #expect(await session.allTasks.count == 1)
             #expect(upload().error == nil && driver.ledger.transfers.count == 2)
-            // This process knows all tasks, so the list was complete.
+            // The flag says that the list may be incomplete. This process already knows all tasks, so the new upload is accepted.
             engine.state.withLock { $0.isListIncomplete = true }
             #expect(upload().error == nil && driver.ledger.transfers.count == 3)
         }

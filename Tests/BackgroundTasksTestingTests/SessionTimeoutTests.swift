@@ -5,7 +5,7 @@ import Testing
 
 @testable import BackgroundTransfer
 
-/// Tests of timeouts that are not an ordinary number of seconds. Such timeouts have the documented effect.
+/// Tests of unusual timeouts, for example infinity, zero or a negative number. Such timeouts have the documented effect.
 @Suite(.timeLimit(.minutes(30))) struct SessionTimeoutTests {
     private static let origin = "https://api.test"
     private static let week = 7 * 86_400.0

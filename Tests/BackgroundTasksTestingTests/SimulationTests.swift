@@ -1,7 +1,7 @@
 import Simulation
 import Testing
 
-/// Tests with a few seeds of `make simulate`. These tests are the first to find most broken invariants.
+/// Runs a few of the simulations of `make simulate`. Most broken invariants are found by these tests first.
 @Suite struct SimulationTests {
     @Test(arguments: 1...6) func `every invariant holds during a simulation`(seed: Int) throws {
         let tally = try Simulation(seed: UInt64(seed)).run()

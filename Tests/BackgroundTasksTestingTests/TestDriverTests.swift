@@ -9,7 +9,7 @@ import Synchronization
 import Testing
 import UserNotifications
 
-/// Tests of an app. The tests have the form that the tutorial shows.
+/// Tests of an app, written in the style of the tutorial.
 @Suite struct TestDriverTests {
     /// The error message contains the reason.
     @Test func `a web socket does not reach the real network during a test`() async throws {
@@ -51,7 +51,8 @@ import UserNotifications
         }
     }
 
-    /// An app that uses `Date()` requests a launch long after the time of the virtual clock.
+    /// An app that uses `Date()` requests a launch at a date of the real clock. This date is far in the future of the virtual
+    /// clock.
     @Test func `the error for a missing launch shows the date of the request and the clock`() async throws {
         try await TestDriver.run(permitting: ["refresh"]) { driver in
             let request = BGAppRefreshTaskRequest(identifier: "refresh")
@@ -87,7 +88,7 @@ import UserNotifications
             let moments = [begin] + times.withLock { $0 }
             let pauses = zip(moments.dropFirst(), moments).map { $0.timeIntervalSince($1) }
             #expect(pauses.count == 4 && pauses.allSatisfy { abs($0 - 6 * 3_600) < 60 }, "\(pauses)")
-            // The app reads the date that the app set. The date is of the real clock and not of the virtual clock.
+            // The app reads back exactly the date that it set, which is a date of the real clock.
             let pending = await BGTaskScheduler.shared.pendingTaskRequests()
             let own = try #require(pending.first?.earliestBeginDate)
             #expect(abs(own.timeIntervalSinceNow - 6 * 3_600) < 60)
@@ -222,7 +223,7 @@ import UserNotifications
                     calls += 1
                     return calls
                 }
-                // The first call never completes its task.
+                // In the first call, the handler never completes its task.
                 task.expirationHandler = {}
                 if number > 1 { task.setTaskCompleted(success: true) }
             }

@@ -54,7 +54,7 @@ import Testing
         withExtendedLifetime((turn, agent)) {}
     }
 
-    /// A starter waits only for a limited time for a stopped process.
+    /// A process that starts an agent waits only for a limited time for a frozen process.
     @Test(.timeLimit(.minutes(30))) func `a starter does not wait for an agent that is stopped while it starts`() throws {
         #expect(mkfifo(record.path, 0o600) == 0)
         // The pipe is open for reading and writing, so that opening it does not wait for the other side.

@@ -2,8 +2,8 @@ import BackgroundRuntime
 import Testing
 
 @Suite struct DatabaseWatchTests {
-    /// The database is missing, which has the same effect as a missing inotify instance. In contrast to a timer of libdispatch,
-    /// the intervals need no descriptor.
+    /// The path of the database does not exist, so it cannot be watched. The effect is the same if no inotify instance is
+    /// available.
     @Test(.timeLimit(.minutes(30))) func `listeners are called at intervals if the database cannot be watched`() async {
         let watch = DatabaseWatch(database: "/nowhere/database")
         let (calls, continuation) = AsyncStream.makeStream(of: Void.self)

@@ -22,7 +22,7 @@ import Testing
             }
         }
 
-        /// Makes a read, as a change notification does. The first `failures` reads fail.
+        /// Reads once, as after a change notification. The first `failures` reads fail.
         func read(_ retry: ReadRetry, failures: Int) {
             let count = state.withLock { state in
                 state.reads += 1

@@ -99,7 +99,7 @@ import Testing
             pending.earliestBeginDate = nil
             let again = await BGTaskScheduler.shared.pendingTaskRequests()
             #expect(again.first?.earliestBeginDate == Date(timeIntervalSince1970: 4_000_000_000))
-            // The methods with a completion handler have the same effect.
+            // The methods with a completion handler have the same effect as the methods above.
             await withCheckedContinuation { continuation in
                 BGTaskScheduler.shared.submitTaskRequest(BGAppRefreshTaskRequest(identifier: "b")) { error in
                     #expect(error == nil)

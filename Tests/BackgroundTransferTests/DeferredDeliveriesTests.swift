@@ -24,7 +24,7 @@ import Testing
         #expect(deferred.answer().isEmpty && deferred.release().isEmpty)
     }
 
-    /// If only a few pieces wait, they are not merged.
+    /// If only a few pieces of a body wait, the pieces are not merged.
     @Test func `adjacent pieces are merged if many pieces wait`() {
         var deferred = DeferredDeliveries()
         deferred.waitForDecision()
@@ -50,7 +50,7 @@ import Testing
         #expect(bytes(deferred.release()).joined() == "body and more")
     }
 
-    /// A server may send any number of pieces. The amount of work must not grow with the square of this number.
+    /// A server may send a body in any number of pieces. The amount of work must not grow with the square of this number.
     @Test func `a reader receives all waiting bytes at once`() async throws {
         let feed = ByteFeed()
         let wentOn = Mutex(0)

@@ -11,7 +11,7 @@ import Testing
 
     init() async throws { server = try await FaultyServer.start() }
 
-    /// Compares data outside of `#expect`. If the values differ, `#expect` would search hours for the shortest edit.
+    /// Compares data outside of `#expect`. If the values differ, `#expect` would need hours to compute the difference.
     private static func isFile(_ data: Data?) -> Bool { data == file.data }
 
     private func url(_ path: String) throws -> URL { try #require(URL(string: server.url + path)) }
@@ -449,7 +449,8 @@ import Testing
         #expect(Self.isFile(again.heard.withLock { $0.file }))
         #expect(again.lines.contains("resumed of 2000000"))
         #expect(server.requests(matching: "/half").last?.headers["If-Range"] == "\"v1\"")
-        // The resume data was already used, and the partial file is removed. The complete file is therefore loaded again.
+        // The resume data was already used, so its partial file no longer exists. The session therefore downloads the complete
+        // file again.
         let third = Listener()
         _ = try await run(third) { $0.downloadTask(withResumeData: data) }
         #expect(Self.isFile(third.heard.withLock { $0.file }))

@@ -273,8 +273,8 @@ import Testing
             #expect((second.response as? HTTPURLResponse)?.statusCode == 200 && second.request.url?.path == "/b")
             #expect(second.networkProtocolName == "http/1.1" && second.resourceFetchType == .networkLoad)
             #expect(second.remoteAddress == "127.0.0.1" && second.remotePort == server.port)
-            // Other tests of this process may take the place of this connection in the connection pool. The second request then
-            // opens another connection.
+            // Connections of other tests in this process may displace this connection from the connection pool. The second
+            // request then opens another connection.
             #expect(second.isReusedConnection == (server.connectionCount == 1))
             #expect((second.connectStartDate == nil) == second.isReusedConnection)
             #expect(second.countOfResponseBodyBytesReceived == 5)

@@ -98,7 +98,8 @@ import Testing
         #expect(!names.contains { $0.hasPrefix("url") }, "\(names)")
     }
 
-    /// The headers of the configuration belong to the app's server, even if a redirect leads the download to another server.
+    /// The headers of the configuration are meant for the app's server. The session does not send these headers after a redirect
+    /// to another server.
     @Test func `a resumed download sends no secret headers to another host`() async throws {
         let other = try await FaultyServer.start()
         let file = Payload.pattern(4_000_000)

@@ -4,8 +4,8 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Tests of behaviour that iOS developers expect: the last progress is reported, each call has one decision, and every async
-/// call returns.
+/// Tests of behaviour that iOS developers expect: the last progress is reported, only the first decision of a delegate counts,
+/// and every async call returns.
 @Suite(.timeLimit(.minutes(30))) struct SessionPromiseTests {
     let server: FaultyServer
 

@@ -119,8 +119,7 @@ import Testing
         #expect(slow.count.withLock { $0 } == 32 << 20)
     }
 
-    /// The server sends single bytes. At this time the delegate has not yet decided about the response, or the app has suspended
-    /// the task.
+    /// The server sends single bytes while the delegate has not yet decided about the response, or while the task is suspended.
     @Test(arguments: [true, false]) func `waiting pieces are delivered together`(_ isHeld: Bool) async throws {
         final class Late: NSObject, URLSessionDataDelegate, Sendable {
             let isHeld: Bool

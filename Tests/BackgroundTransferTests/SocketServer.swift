@@ -9,7 +9,8 @@ import Synchronization
 /// selects the behaviour:
 ///
 /// - `/echo` sends each message back. `/protocol` selects the second protocol of the request. `/cookie` sets a cookie.
-/// - `/ping` sends a ping, and the message "answered" after the pong. `/fragments` sends "Hello" in fragments around a ping.
+/// - `/ping` sends a ping, and the message "answered" after the pong. `/fragments` sends "Hello" in fragments with a ping between
+///   them.
 /// - `/large/N` sends a message of N bytes. `/flood/N` sends N messages of 1 MiB as fast as the client accepts them.
 /// - `/bye/CODE/REASON` sends a close frame. `/drop-at-close` closes the connection without a close frame when the client sends
 ///   one.

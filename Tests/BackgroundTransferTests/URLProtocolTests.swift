@@ -63,7 +63,8 @@ private class Stub: BackgroundTransfer.URLProtocol {
     override func stopLoading() { Self.stops.withLock { $0 += 1 } }
 }
 
-/// A class with the type that an app uses by mistake if it imports FoundationNetworking in the file with its test double.
+/// A test double with the wrong superclass. An app uses this superclass by mistake if the file of its test double imports
+/// FoundationNetworking.
 private final class Foreign: FoundationNetworking.URLProtocol {}
 
 @Suite(.timeLimit(.minutes(30)), .serialized) struct URLProtocolTests {
@@ -99,7 +100,7 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
         }
     }
 
-    /// iOS behaves in the same way: the request has the headers of the configuration, and the body is always a stream.
+    /// As on iOS, the request has the headers of the configuration, and its body is always a stream.
     @Test(arguments: ["request", "data", "file"])
     func `a URL protocol class receives all headers, and the body as a stream`(_ body: String) async throws {
         stubbed.httpAdditionalHeaders = ["X-Token": "secret"]
@@ -199,7 +200,7 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
             ended.finish()
         }
         waiting.resume()
-        // If a load is cancelled before it begins, it is not stopped.
+        // `stopLoading` is called only for a load that has begun, so the test waits for this.
         while Stub.silences.withLock({ $0 }) == silences { await Task.yield() }
         waiting.cancel()
         for await error in ends { #expect(error?.code == .cancelled) }

@@ -46,7 +46,8 @@ private final class SecureServer {
 
     deinit {
         if let process {
-            // nginx is one process without workers. SIGTERM would have no effect, because a child of a dispatch thread blocks it.
+            // In this test, nginx is one process without workers. A thread of libdispatch blocks SIGTERM, and its child inherits
+            // this, so only SIGKILL ends nginx.
             kill(process.processIdentifier, SIGKILL)
             process.waitUntilExit()
         }

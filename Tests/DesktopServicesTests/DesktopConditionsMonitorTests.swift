@@ -101,7 +101,8 @@ extension RealDesktop {
             let services = try FakeSystemServices(on: bus, isOnBattery: true)
             let monitor = makeMonitor(systemBus: bus.address, folder: folder)
             defer { monitor.stop() }
-            // The kernel lists no power supply, so this value comes from UPower. When the value arrives, the subscriptions exist.
+            // The kernel lists no power supply, so this value comes from UPower. After the value has arrived, the monitor also
+            // receives the signals of UPower and logind.
             _ = try await conditions.first { !$0.isOnExternalPower }
 
             services.setOnBattery(false)

@@ -67,8 +67,8 @@ extension RealDesktop {
                 let id = try await presentedID("a")
                 try desktop.control("close")
                 #expect(try await events.next() == .closed(identifier: "a", serverID: id, .dismissed))
-                // A notification object that was closed reports nothing any more. The next notification therefore needs a new
-                // object.
+                // After a notification object was closed, it reports no further events. The next notification therefore needs a
+                // new object.
                 presenter.present(notice("a"))
                 let second = try await presentedID("a")
                 try desktop.control("close")

@@ -27,15 +27,16 @@ final class EventFeed<Event: Sendable>: Sendable {
     }
 }
 
-/// The server that assigned the identifiers, and other facts in the latest reports of a presenter.
+/// Stores facts from the latest reports of a presenter, for example which server assigned the identifiers.
 final class KnownServer: Sendable {
     private let told = Mutex<String?>(nil)
     private let taken = Mutex<[UInt32]>([])
     private let buttons = Mutex<Bool?>(nil)
-    /// A queue of withdrawals, for which a test can wait. A withdrawal is reported after the server's response.
+    /// The numbers of removed notifications. A test can wait for the next number, which arrives after the server has confirmed
+    /// the removal.
     let withdrawals = EventFeed<UInt32>()
 
-    /// The numbers of the withdrawn notifications.
+    /// The numbers of all notifications that the server has removed on request.
     var withdrawn: [UInt32] { taken.withLock { $0 } }
 
     /// `true` if the server shows buttons; `nil` if this was not reported.

@@ -97,7 +97,8 @@ extension RealDesktop {
                 #expect(call.icon == "", "a name that no theme has is drawn as a broken image")
                 #expect(call.hints["image-data"] == "pixels" || call.hints["image-data"]?.contains("dbus.Array") == true)
                 #expect((call.timeout, call.hints["sound-name"]) == (0, "message-new-instant"))
-                // The response has the number of this call, although the call was changed on the way.
+                // The presenter reports the number that the server assigned, although the call was changed before the server
+                // received it.
                 guard case .presented("a", let id) = try await events.first(where: { $0 != .serverAppeared }) else {
                     throw FixtureFailure("not shown")
                 }
@@ -246,7 +247,8 @@ extension RealDesktop {
             }
         }
 
-        /// The process that showed the notifications was killed, and another process receives the presses of their buttons.
+        /// The process that showed the notifications was killed, and another process is notified when the user presses their
+        /// buttons.
         @Test func `buttons of an earlier process are reported`() async throws {
             try await withServer("another") { presenter, server in
                 presenter.query()
@@ -264,7 +266,7 @@ extension RealDesktop {
                         == .activated(identifier: "a", serverID: 7, action: "photo", activationToken: "token-1"))
                 try server.dismiss(8)
                 #expect(try await events.next() == .closed(identifier: "b", serverID: 8, .dismissed))
-                // If a notification is shown again, a press is reported only once.
+                // If a notification is shown again, a button press is still reported only once.
                 presenter.present(notice(), replacing: 7, of: known.identity)
                 #expect(try server.nextCall().replaces == 7)
                 #expect(try await events.next() == .presented(identifier: "a", serverID: 7))
@@ -313,7 +315,7 @@ extension RealDesktop {
             }
         }
 
-        /// The test calls `connect` after `adoptNotification`.
+        /// The test calls `adoptNotification` before `connect`.
         @Test func `notifications that are taken over before the bus connects report their buttons`() async throws {
             let bus = try PrivateBus()
             defer { bus.stop() }

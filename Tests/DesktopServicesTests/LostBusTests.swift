@@ -145,7 +145,7 @@ extension RealDesktop {
             passing.stop()
             _ = try await events.first { $0 == .busLost }
             presenter.connect(busAddress: passing.address)
-            // The server may have started just before.
+            // The server may have started only just before, so the test waits until the presenter detects the server.
             _ = try await events.first { $0 == .serverAppeared }
             presenter.present(notice)
             _ = try await events.first { if case .presented = $0 { true } else { false } }

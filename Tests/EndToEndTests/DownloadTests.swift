@@ -77,7 +77,8 @@ extension EndToEnd {
             #expect(try download(server.url + "/disk.img", "-o", "disk.img", "--wait").status == 0)
         }
 
-        /// The file belongs to the user, although the name was free when the download was requested.
+        /// When the download was requested, no file had this name. The user created the file later, so the download does not
+        /// replace the file.
         @Test(arguments: [false, true])
         func `a file created during the download is replaced only with --force`(_ force: Bool) throws {
             server.route(
@@ -105,7 +106,7 @@ extension EndToEnd {
             }
         }
 
-        /// With -o the user agrees to replace the existing file, but not a file that appears later in its place.
+        /// With -o the user agrees to replace the existing file, but not another file that is created later with the same name.
         @Test(arguments: [false, true])
         func `a new file in place of the output file is replaced only with --force`(_ force: Bool) throws {
             held("late")

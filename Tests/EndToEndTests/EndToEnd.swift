@@ -2,8 +2,8 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Tests with real programs, a real bus, a real notification server, and real servers on loopback. Several tests run at the
-/// same time, because each test has a separate home, ports and buses, and mostly waits.
+/// Tests with real programs, a real bus, a real notification server, and real servers on loopback. Several tests run at the same
+/// time, because each test has a separate home, separate ports and separate buses, and needs little processor time.
 @Suite(.besideOthers) enum EndToEnd {}
 
 /// Limits the number of concurrent tests of real processes and runs them on threads that may block. The tests wait in system

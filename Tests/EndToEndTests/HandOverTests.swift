@@ -61,7 +61,7 @@ extension EndToEnd {
             try await expectReportedOnce(home, history: ["appRefresh expired", "urlSession completed"])
         }
 
-        /// No launch can be retried any more. The request is sent again half an hour later.
+        /// All launches have ended with a result, so no launch is retried. The weather request is sent again half an hour later.
         @Test func `an unusable response after a hand-over is requested again after half an hour`() async throws {
             server.closeGate("rest")
             Weather.serve(
@@ -82,8 +82,8 @@ extension EndToEnd {
             #expect(try home.status("schedule", "enabled") as? Bool == true)
         }
 
-        /// The user cancels all transfers, and so also the request of the check. The check is not handed over. The check fails
-        /// and runs again.
+        /// The user cancels all transfers, and therefore also the weather request of the check. This request does not continue in
+        /// the agent. The check fails and runs again.
         @Test func `a check whose request is cancelled fails and runs again`() async throws {
             Weather.serveHeld(on: server)
             let home = try Home(server: server, desktop: desktop)
@@ -122,7 +122,7 @@ extension EndToEnd {
         @Test func `a cut response is resumed after its durable bytes`() async throws {
             let forecast = Payload.text(Weather.forecast(padding: 400_000))
             let cut = 250_000
-            // The first connection waits at a gate, and is cut after the app's time is up.
+            // The server stops in the middle of the first response, and cuts the connection after the app's time is up.
             server.route(
                 "GET", Weather.path,
                 ResponseScript([

@@ -4,7 +4,7 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// Tests of `stormy install`. The tools that normally read the installed files check these files.
+    /// Tests of `stormy install`. The installed files are checked by the tools that normally read them.
     @Suite struct Install {
         let home: Home
         let share: String

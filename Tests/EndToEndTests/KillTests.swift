@@ -62,8 +62,8 @@ extension EndToEnd {
             try home.startAgent(["BACKGROUND_CRASH_AT": "agent.noticePresented"]).waitForEnd()
             let agent = try home.startAgent()
             defer { agent.end() }
-            // The agent cannot determine whether the notification was shown. The next agent shows the notification again, as a
-            // replacement.
+            // The agent cannot determine whether the notification was shown. The next agent shows the notification again, in
+            // place of the first one.
             try expectServedOnce(home, desktop, showings: 1...2)
         }
 

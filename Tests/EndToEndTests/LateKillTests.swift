@@ -57,7 +57,7 @@ extension EndToEnd {
             let cursed = try home.startAgent(["BACKGROUND_APP_CRASH_AT": point])
             server.openGate("rest")
             try home.waitForEnded("urlSession")
-            // Only the app must be killed.
+            // Only the app must be killed, so the test waits until the agent has recorded which notifications were shown.
             try home.waitForNoticesRemembered()
             cursed.end(SIGKILL)
             let agent = try home.startAgent()
@@ -200,7 +200,8 @@ extension EndToEnd {
                 found[name] = try FileDigest.sha256(of: nginx.photos.appendingPathComponent(name)).digest
             }
             #expect(found == wanted)
-            // Each photo got its name by exactly one successful MOVE.
+            // For each photo, the server's log contains exactly one successful MOVE request. This request gives the photo its
+            // name.
             let log = try String(contentsOfFile: accessLog, encoding: .utf8)
             let moves = log.split(separator: "\n").filter {
                 $0.contains("\"MOVE ") && ($0.contains(" 201 ") || $0.contains(" 204 "))

@@ -4,8 +4,8 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Tests with a captive portal, for example in a hotel. The portal answers every http request. Transfers complete when the
-    /// portal does not respond any more.
+    /// Tests with a captive portal, for example in a hotel. The portal answers every http request. The transfers complete as soon
+    /// as the portal is removed.
     @Suite struct LoginPage {
         let desktop: Desktop
         let server: FaultyServer
@@ -17,7 +17,7 @@ extension EndToEnd {
         private static let page = ResponseScript.status(
             200, headers: ["Content-Type": "text/html"], body: "<html>Welcome to our hotel</html>")
 
-        /// Answers all requests with the portal's page, and all uploads with the given response.
+        /// Switches the portal on: all requests get the portal's page, and all uploads get the given response.
         private func close(_ answer: ResponseScript) {
             server.route(nil, "*", Self.page)
             for method in ["POST", "PUT"] { server.route(method, "/d*", answer) }

@@ -97,8 +97,8 @@ extension EndToEnd {
                 """
             let result = try Child.run("unshare", Namespaces.asOwnUser(script), environment: home.environment)
             #expect(result.output.contains("completed") && !result.output.contains("crashed"), "\(result)")
-            // The agent continues inside the namespace. The test does not use `quit`, because `quit` would withdraw the pending
-            // notification.
+            // The agent continues to run inside the namespace. The test does not use `quit`, because `quit` would withdraw the
+            // pending notification.
             try home.waitForQuiet()
             #expect(try desktop.receivedTitles() == ["Storm expected in Here"])
         }
@@ -159,7 +159,7 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles() == ["stormy cannot work"])
         }
 
-        /// If the result of a check cannot be stored, the check does not count. The check runs again, and the user is notified.
+        /// If the result of a check cannot be stored, the check counts as failed. The check runs again, and the user is notified.
         @Test func `a check whose result cannot be stored fails and runs again`() throws {
             let home = try Home(server: server, desktop: desktop)
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")

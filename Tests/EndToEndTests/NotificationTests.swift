@@ -24,7 +24,7 @@ extension EndToEnd {
 
         private func displayed() throws -> String { try desktop.dunstctl("count", "displayed") }
 
-        /// Presses "Snooze". The notification leaves the screen, even if the server does not remove it at a press.
+        /// Presses "Snooze". The notification leaves the screen, even if the server does not remove a pressed notification.
         private func snooze() throws {
             try desktop.press("Snooze")
             try home.waitForEnded("notificationResponse")
@@ -216,7 +216,7 @@ extension EndToEnd {
             }
             let alone = try app.home.wait("those alone") { try $0.notifications().filter { $0.state == .delivered }.count - 1 }
             #expect(summary.content.title == "\(200 - alone) notifications of Proving ground" && (5...15).contains(alone))
-            // The notification of the suite's own home is also on the screen.
+            // One more notification is on the screen. It belongs to the home that all tests of this suite use.
             try desktop.wait(forDisplayed: alone + 2)
         }
 
@@ -233,8 +233,8 @@ extension EndToEnd {
             #expect(try app.run("notifications").output.isEmpty)
         }
 
-        /// The delegate is queried, and its answer determines how the notification is shown. If the delegate does not answer or
-        /// the process ends, the notification is shown.
+        /// The answer of the app's delegate determines how the notification is shown. If the delegate does not answer or the
+        /// process ends, the notification is shown.
         @Test(arguments: [
             ("24", true, true), ("16", true, true), ("0", false, true), ("silence", true, true), ("0", true, false),
         ])
@@ -288,7 +288,8 @@ extension EndToEnd {
             let quit = try app.home.waitForAgentsEnd { try app.run("background", "quit") }
             #expect(quit.output.contains("2 notifications may still be on the screen"), "\(quit)")
             kill(server, SIGCONT)
-            // If the agent already detected at `quit` that the server does not answer, the first notification remains.
+            // If the agent detected at `quit` that the server does not answer, the first notification is still on the screen. The
+            // next agent removes it.
             try app.run("notify", "later", "seconds=3600")
             try desktop.wait(forDisplayed: 1)
         }

@@ -195,8 +195,8 @@ extension EndToEnd {
             #expect(none.status == 0 && none.errors.contains("nothing to upload: no photo was found"), "\(none.errors)")
         }
 
-        /// If a name in the list does not exist, it is reported, even if it looks like a pattern. The other photos of the list
-        /// are queued.
+        /// If the list names a file that does not exist, the name is reported, even if it looks like a pattern. The other photos
+        /// of the list are queued.
         @Test(arguments: ["*.jpg", "~[", "~u2[1].jpg", "~nobody*", "gone.jpg"])
         func `names in a list are not treated as patterns`(_ name: String) throws {
             _ = try picture("one.jpg")
@@ -230,8 +230,8 @@ extension EndToEnd {
 
         // MARK: Verification
 
-        /// If Stormy could not store the end of an upload, the agent delivers the end again. If Stormy's store comes from a
-        /// backup, the store does not contain the end, and Stormy looks it up in the ledger.
+        /// If Stormy could not store the end of an upload, the agent delivers the end again. If Stormy's store was restored from
+        /// a backup, the store does not contain the result of the upload. Stormy then reads the result from the ledger.
         @Test(arguments: [true, false])
         func `an upload whose end the store does not know can be queued again`(_ isFromBackup: Bool) async throws {
             let server = try await FaultyServer.start()

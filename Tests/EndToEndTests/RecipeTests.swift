@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Tests of the background work of two well-known apps, with code as on iOS.
+    /// Tests of the background work of two well-known apps, with code that was written for iOS.
     @Suite struct Recipes {
         let server: FaultyServer
 

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Tests of the rules that background work has on iOS, with real processes.
+    /// Tests with real processes. Background work must follow the rules that it has on iOS.
     @Suite struct Scheduling {
         @Test func `status names the time zone of the daily check and not the one of the terminal`() throws {
             let home = try Home()

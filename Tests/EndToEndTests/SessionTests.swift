@@ -44,7 +44,7 @@ extension EndToEnd {
             return server.url + path
         }
 
-        /// Serves half of the file, and the other half when the gate opens. Range requests are supported.
+        /// Serves half of the file, and serves the other half when the test opens a gate. Range requests are supported.
         private func serveHalf(_ path: String = "/half") -> String {
             let half = Self.file.count / 2
             server.route(

@@ -132,7 +132,8 @@ extension EndToEnd {
             try download("b")
             try download("c")
             try home.wait("both") { try $0.transfers().count == 3 && $0.unfinishedTransfers().isEmpty ? true : nil }
-            // The test repeats the read. A process that opens the ledger while the agent saves it must try again.
+            // While the agent writes the new ledger, other processes cannot open the ledger and must try again. The test
+            // therefore repeats the read.
             let going = try home.wait("the agent") { try $0.fact(.agent)?.pid }
             #expect(going == agent && kill(agent, 0) == 0, "the same process opened the new ledger: \(home.log)")
             let status = try home.status()

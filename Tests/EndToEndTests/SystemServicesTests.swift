@@ -56,7 +56,8 @@ extension EndToEnd {
             try conditions("on battery again") { !$0.isOnExternalPower }
         }
 
-        /// Work runs with the values of the kernel. When the bus replies, the agent reads the values of the services.
+        /// While the bus is frozen, work runs with the values that the kernel reports. When the bus replies again, the agent
+        /// reads the values of the services.
         @Test func `work runs while the system bus is frozen, and its values are read later`() throws {
             try system.set(.power, "OnBattery", "true")
             system.freeze()
@@ -159,7 +160,7 @@ extension EndToEnd {
             try home.stormy("schedule", "--exact")
             let berlin = try home.wait("noon") { try $0.request("StormyNoon")?.occurrence }
             let etc = home.folder.appendingPathComponent("etc")
-            // Not all users can read some files of /etc.
+            // Some files of /etc cannot be read by every user.
             _ = try Child.run("cp", ["-r", "--no-preserve=ownership", "/etc", etc.path], environment: home.environment)
             let link = etc.appendingPathComponent("localtime").path
             func set(_ zone: String) throws {

@@ -195,8 +195,8 @@ extension EndToEnd {
                         at: backup.appendingPathComponent(name), to: home.directories.state.appendingPathComponent(name))
                 }
             }
-            // The first photo has its file and its copy. The second photo has only its file, and the third photo has only its
-            // copy.
+            // Of the first photo, the user's file and the agent's copy exist. Of the second photo, only the file exists, and of
+            // the third photo, only the copy.
             let copies = try Self.digests(in: home.directories.spool)
             try FileManager.default.removeItem(at: files[2])
             for (name, digest) in copies where digest == wanted[files[1].lastPathComponent] {
@@ -210,7 +210,7 @@ extension EndToEnd {
             try home.waitForQuiet()
             #expect(try Self.digests(in: nginx.photos) == wanted)
             #expect(try Set(home.rows("transfers").compactMap { $0["file"] as? String }) == Set(files.map(\.path)))
-            // The photos are queued again only one time.
+            // The photos were queued again by the first command only.
             #expect(try home.stormy("transfers").errors == "")
             #expect(BackgroundLeft.names(home) == [])
             #expect(try home.stormy("upload", files[0].path).errors.contains("is already uploaded"))
@@ -330,8 +330,8 @@ extension EndToEnd {
             #expect(FileManager.default.fileExists(atPath: entry))
         }
 
-        /// The user chooses photos after the time of the launch has ended. The chosen photos are used, and the chooser opens only
-        /// once.
+        /// The user chooses photos after the time of the launch has ended. The chosen photos are uploaded, and the chooser opens
+        /// only once.
         @Test func `photos that are chosen after the launch has ended are uploaded`() async throws {
             let desktop = try Desktop()
             let nginx = try Nginx()

@@ -91,8 +91,8 @@ extension EndToEnd {
             #expect(store.contents(of: "/a.jpg") == (try Data(contentsOf: photo)))
         }
 
-        /// When the user runs `quit`, the request of a check has no response. The user enables the check later. The paused
-        /// request does not delay this check.
+        /// The user runs `quit` while the weather request of a check waits for its response. Later the user enables the daily
+        /// check again. The paused request does not delay the next check.
         @Test func `quit during a request does not delay a later check`() async throws {
             let desktop = try Desktop()
             let home = try home(desktop, budget: 10)

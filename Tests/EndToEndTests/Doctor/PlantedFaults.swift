@@ -44,7 +44,7 @@ enum PlantedFaults {
             try patient.shell(
                 "mkdir '\(patient.path("old"))'; cp '\(Home.product("stormy"))' '\(patient.path("old/stormy"))'; '\(patient.path("old/stormy"))' install 2>/dev/null; rm -r '\(patient.path("old"))'"
             )
-            // The agent stores the path of the right program.
+            // With this command, the path of the correct program is stored.
             try patient.home.stormy("why")
         },
     ]

@@ -237,7 +237,8 @@ extension Fault {
         Fault("403 (the server refuses the request)", .failed(-1011), .status(403)),
         Fault("404 with an HTML page", .failed(-1011), .status(404, body: page)),
         Fault("407 (a server requires credentials for a proxy)", .failed(-1011), .status(407)),
-        // The second cut is for an agent that is killed before it has a partial file.
+        // The server cuts two connections. The second cut is needed if the agent is killed before it has stored the first partial
+        // file.
         Fault(
             "404 to a request with a range, then the rest of the file", .whole(file), cut, cut, .status(404, body: page), honest),
         Fault("522 from a gateway, then the file", .whole(file), .status(522, body: page), honest),

@@ -19,7 +19,7 @@ enum UploadWay: String, CaseIterable {
     /// The size of the photo in bytes.
     var size: Int { Self.small.contains(self) ? 400_000 : 11 << 20 }
 
-    /// The method of the request that contains the bytes, with the name that the stores use.
+    /// The method of the request that contains the bytes, as the test store names the method.
     var method: String {
         switch self {
         case .put, .webdav, .s3, .s3Parts, .nextcloud, .nextcloudChunks: "PUT"
@@ -29,11 +29,12 @@ enum UploadWay: String, CaseIterable {
     }
 
     func carries(_ request: RecordedRequest) -> Bool {
-        // The duplicate check of Immich and the condition probe of S3 contain no photo.
+        // Two requests contain no photo: Immich's check for duplicates, and the request that checks whether an S3 server supports
+        // conditions.
         request.method == method && !request.path.hasSuffix("-check") && !(kind == "s3" && request.path.hasSuffix(".part"))
     }
 
-    /// The method of the request that stores the photo permanently, with the name that the stores use.
+    /// The method of the request that stores the photo permanently, as the test store names the method.
     var lastMethod: String {
         switch self {
         case .webdav, .nextcloud, .nextcloudChunks: "MOVE"
@@ -80,8 +81,7 @@ enum UploadWay: String, CaseIterable {
         }
     }
 
-    /// The number of bytes that a store received, if the store keeps the pieces of an upload; `nil` if the store does not keep
-    /// these pieces.
+    /// The number of bytes that the store has received. `nil` if the kind of store does not keep the parts of an upload.
     static func bytesTaken(by store: any UploadStore) -> Int? {
         switch store {
         case let store as TusStore: store.bytesTaken

@@ -118,7 +118,8 @@ extension EndToEnd {
             let there = UploadWay.photos(in: run.store)
             let text = "\(run.name): \(record.state) \(record.errorCode ?? 0) \(record.errorMessage ?? ""), \(there.count) there"
             var promise = run.fault.promise(run.way)
-            // If a fault occurs only once, it may have occurred for the killed agent.
+            // A fault that occurs only once may have occurred while the killed agent was running. The next agent then completes
+            // the upload.
             let mayBeThere = mayFinishLate && record.state == .completed
             if mayBeThere { promise = run.way == .multipart ? .thereMaybeTwice : .there }
             switch promise {
@@ -163,7 +164,8 @@ extension EndToEnd {
             }
             guard carried > 1 else { return "none" }
             let more = taken - run.way.size
-            // The request that lists the parts adds a few bytes that are not bytes of the photo.
+            // The number of sent bytes includes a request that lists the parts of the upload. The few bytes of this request do
+            // not belong to the photo.
             guard more > run.way.size / 100 else { return "only bytes that the server did not have" }
             return more >= run.way.size ? "all, because the server had deleted the bytes" : "\(more * 100 / run.way.size) %"
         }

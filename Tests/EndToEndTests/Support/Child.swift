@@ -3,7 +3,7 @@ import BackgroundLedger
 import Foundation
 
 /// A program that a test starts, and that must end with the test. The signal mask of the program is empty. Threads of the test
-/// runner block signals. A program that inherited their mask would not end on SIGTERM, for example dunst.
+/// runner block signals. If a program, for example dunst, inherited their mask, it would not end on SIGTERM.
 final class Child {
     let pid: Int32
     private var isRunning = true

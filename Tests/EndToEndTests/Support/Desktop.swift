@@ -142,7 +142,7 @@ final class Desktop {
         return try Child.run("dunstctl", arguments, environment: own).output.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// Waits until the screen is empty. A withdrawn notification leaves the screen some time after the commit of its withdrawal.
+    /// Waits until the screen is empty. A removed notification leaves the screen some time after the ledger records the removal.
     func waitForEmptyScreen() throws { try wait(forDisplayed: 0) }
 
     func wait(forDisplayed count: Int) throws {

@@ -83,7 +83,7 @@ final class Home {
         try waitForQuiet()
     }
 
-    /// Installs a script as the photo chooser, so that the user need not choose.
+    /// Installs a script as the photo chooser, so that no user has to choose.
     func installChooser(_ script: String) throws {
         let bin = folder.appendingPathComponent("bin")
         try FileManager.default.createDirectory(at: bin, withIntermediateDirectories: true)
@@ -274,8 +274,8 @@ final class Home {
         }
     }
 
-    /// Waits until the daily check has sent its request. A command then ends the time of the check. The test does not set a
-    /// short time limit, because this limit would also end later launches on a busy machine.
+    /// Waits until the daily check has sent its request. Then a command ends the check as if its time were up. The test does not
+    /// set a short time limit, because this limit would also end later launches on a busy machine.
     func endNoonWhileItAsks() throws {
         try wait("the question") { try $0.unfinishedTransfers().first?.state == .running ? true : nil }
         let said = try stormy("simulate", "expire", "StormyNoon")

@@ -194,7 +194,7 @@ extension Simulation {
     }
 }
 
-// The days before the simulation asks `why` a request does not run.
+// Simulates the time before the command `why` has to list the reasons why a request does not run.
 extension Simulation {
     /// Lets half a day to one and a half days pass. Events in this time prevent requests from running.
     ///
@@ -212,7 +212,7 @@ extension Simulation {
             let pause = dice.chance(0.5) ? dice.between(0.1, 60) : dice.between(60, 12_000)
             try machine.pass(min(pause, max(0.1, end - elapsed)))
         }
-        // The simulation may ask `why` a request does not run while an event is in progress.
+        // In half of the simulations, `why` lists the reasons while an event is in progress.
         if dice.chance(0.5) {
             try happenToRequests()
             try machine.run()
