@@ -27,7 +27,7 @@ import Testing
         "2c0031003000310030002c002c0037002f002a0030002f002d00300033002e0031003400300038002d003000300030002e002000300029002e00",
     ]
 
-    /// Constructed examples. Each contains a mark of one kind, with bytes that are not text.
+    /// Constructed examples. Each begins like a location in one text format, but continues with other bytes.
     static let marks: [[UInt8]] = [
         [0x1C, 2, 90, 0, 3, 0xC1, 0x9F, 0x80, 0x1B], [0x1C, 2, 90, 2, 26, 2, 26, 2, 28, 2, 26, 2],
         [0x1C, 2, 101, 0, 2, 0x41, 0x42, 0x8F],
@@ -85,7 +85,8 @@ import Testing
         }
     }
 
-    /// Locations in the forms of the marks. Each location is tested with text around it, and with zeros around it.
+    /// Real locations in the same text formats as the examples above. Each location is tested with text around it, and with zeros
+    /// around it.
     static let locations = [
         "47°22'12.3\"N 8°32'56.8\"E", "N 47.370094 E 8.549106", "+47.370094+008.549106/", "lat=47.370094;lon=8.549106",
         "geo:47.370094,8.549106", "@47.370094,8.549106,17z", "!3d47.370094!4d8.549106", "$GPGGA,1,4722.2056,N,00832.9464,E,1",

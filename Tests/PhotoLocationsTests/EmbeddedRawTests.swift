@@ -19,7 +19,8 @@ import Testing
         return uncompress(&inflated, &size, Array(bytes), UInt(bytes.count)) == Z_OK && size == count ? inflated : nil
     }
 
-    /// Returns a fork. A fork consists of the size, the offset of each block, the offset of the end, and the blocks.
+    /// Returns a fork, which is a part of an embedded raw file. A fork consists of the size, the offset of each block, the offset
+    /// of the end, and the blocks.
     private func fork(_ bytes: [UInt8], level: Int32 = 6) -> [UInt8] {
         let starts = stride(from: 0, to: bytes.count, by: 65_536)
         let blocks = starts.map { deflate(bytes[$0..<min(bytes.count, $0 + 65_536)], level: level) }
@@ -58,7 +59,7 @@ import Testing
 
     @Test(arguments: [1, 6, 9] as [Int32], [true, false])
     func `the location is removed, and the other bytes inflate to what they were`(_ level: Int32, _ hasResource: Bool) throws {
-        // The data contains the following for two files: a fork of data, a fork of resources, the type and the creator.
+        // The data contains the following for two files: a data fork, a resource fork, the type and the creator.
         let second = Array("TIFFADBE".utf8) + fork(Samples.jpeg(Samples.exif(Samples.tiff())), level: level)
         let data = fork(raw, level: level) + (hasResource ? fork([1, 2, 3], level: level) : [0, 0, 0, 0]) + second
         let original = dng(data, digest: MD5.digest(of: data))

@@ -51,7 +51,8 @@ import Testing
     }
 
     @Test func `XMP and bytes behind the end are cleaned`() throws {
-        // XMP has no lengths of sub-blocks. A trailer of 258 bytes leads readers of sub-blocks to the end of the block.
+        // In a GIF file, XMP is not divided into sub-blocks. At its end, 258 bytes lead a reader of sub-blocks to the end of the
+        // XMP block.
         let magic = [1] + (0...255).reversed().map { UInt8($0) } + [0]
         let xmp = [0x21, 0xFF, 11] + Array("XMP DataXMP".utf8) + Array(Samples.xmp.utf8) + magic
         let cleaned = try Cleaned(Self.gif(xmp, Self.picture, trailer: [0x3B] + Array("lat=47.370094".utf8)))

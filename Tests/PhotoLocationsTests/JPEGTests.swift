@@ -24,7 +24,7 @@ import Testing
     @Test func `extended XMP is one text, and its digest is written again`() throws {
         let text = Array(Samples.xmp.utf8)
         let digest = MD5.hexadecimal(MD5.digest(of: text))
-        // The border between the two parts is inside a name.
+        // The text is divided into two parts, and the border is in the middle of a name.
         let half = try #require(text.firstRange(of: Array("itude>47".utf8)))
         func part(_ offset: Int, _ bytes: ArraySlice<UInt8>) -> [UInt8] {
             Samples.segment(0xE1, Self.extended + digest + Samples.big(text.count, 4) + Samples.big(offset, 4) + Array(bytes))
@@ -103,7 +103,7 @@ import Testing
         #expect(kept.credentials.isEmpty && kept.contains("c2pa"))
     }
 
-    /// The assertions are maps of CBOR with binary numbers.
+    /// The statements of content credentials are CBOR maps, in which numbers are binary.
     @Test(arguments: [("coordinates", true), ("geo", true), ("location", true), ("title", false), ("relationship", false)])
     func `content credentials with a location in CBOR are removed`(_ key: String, _ isLocation: Bool) throws {
         let map = [0xA1, 0x60 | UInt8(key.utf8.count)] + Array(key.utf8) + [0x82, 0xFB] + Samples.double(2.2945).reversed()

@@ -10,7 +10,7 @@ import Testing
         #expect(!cleaned.contains("Zurich") && cleaned.contains("Maker of cameras"))
         let place = try #require(cleaned.places.first)
         #expect(abs(place.latitude! - Samples.latitude) < 1e-6 && abs(place.longitude! - Samples.longitude) < 1e-6)
-        // The pointer is unchanged. The directory has only one entry, which is the version.
+        // The pointer to the GPS directory is unchanged. After the cleaning, this directory has only one entry, the version.
         let number = isLittle ? Samples.little : Samples.big
         let directory = tiff.count - Samples.directory(Samples.gps(isLittle: isLittle), at: 0, isLittle: isLittle).count
         #expect(Array(cleaned.bytes[directory..<directory + 2]) == number(1, 2))

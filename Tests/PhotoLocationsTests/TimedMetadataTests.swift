@@ -124,7 +124,7 @@ import Testing
         [0, 0, 5, 0] + Samples.double(Samples.latitude) + Samples.double(Samples.longitude) + Samples.double(408)
 
     @Test(arguments: [4, 8, 16]) func `samples with compact sizes are cleaned`(_ width: Int) throws {
-        // A size in 4 bits is at most 15.
+        // If a size has only 4 bits, it is at most 15.
         let samples: [[UInt8]] = width == 4 ? [Array("N47222056E00".utf8), Array("secret".utf8)] : [Self.camera, Self.camera]
         var bytes = Self.film(width == 4 ? "djmd" : "camm", handler: width == 4 ? "meta" : "camm", samples: samples)
         let table = try #require(bytes.firstRange(of: Array("stsz".utf8)))
@@ -232,7 +232,8 @@ import Testing
         #expect(cleaned.bytes.suffix(50).elementsEqual(pictures))
     }
 
-    /// A byte 3 after two zeros is not changed, and no zeros are added. Two zeros mark the beginning of a message.
+    /// In H.264, two zero bytes mark the beginning of a message. The cleaning therefore adds no zero bytes, and keeps each byte 3
+    /// that follows two zero bytes.
     @Test func `the location in H264 messages is removed`() throws {
         let values: [[UInt8]] = [
             [0xB0, 2, 3, 0, 0], [0xB1, 0x4E, 0, 0, 3, 0], [0xB2, 0, 47, 0, 1], [0x18, 1, 2, 3, 4],

@@ -7,7 +7,7 @@ import Testing
 
 /// Tests `stormy check` and `stormy forecast`: their output, the use of the stored forecast, and invalid responses.
 @Suite(.timeLimit(.minutes(30))) struct CheckCommandTests {
-    /// Plays a test without an agent. The server has a stormy forecast.
+    /// Runs a test without an agent. The server has a stormy forecast.
     private func play(_ configuration: String = "", _ body: @Sendable (VirtualHome) async throws -> Void) async throws {
         try await VirtualHome.play(configuration) { home in
             await home.setStartsAgents(false)
@@ -141,8 +141,8 @@ import Testing
         }
     }
 
-    /// The virtual network does not limit response headers. At a reset, it closes the connection. `EndToEnd.InvalidResponses` therefore
-    /// tests too many headers and a reset with real connections.
+    /// The virtual network does not limit response headers. At a reset, it closes the connection. `EndToEnd.InvalidResponses`
+    /// therefore uses real connections for two tests: too many headers, and a reset.
     static let badAnswers = [
         BadAnswer("truncated JSON", "is incomplete", .json(String(Weather.forecast().prefix(1_500)))),
         BadAnswer("empty", "is incomplete", .json("")),

@@ -149,7 +149,8 @@ import Testing
 
     // MARK: Missing responses
 
-    /// The download is handed over and retried. Until it succeeds, `status` shows the reason why the weather is unknown.
+    /// The download of the forecast continues in the agent and is retried. Until it succeeds, `status` shows the reason why the
+    /// weather is unknown.
     @Test(arguments: [0, 503, 429])
     func `a service that does not respond is shown for each place`(_ status: Int) async throws {
         try await VirtualHome.play(Self.shortTime) { home in

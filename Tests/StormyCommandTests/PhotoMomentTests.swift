@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    /// While the photo is being sent, the time of the processing task runs out. The photo is held again, and another launch is
+    /// While the photo is being sent, the time of the processing task runs out. The photo waits again, and another launch is
     /// requested.
     @Test func `a photo is held again if the time of its launch ends`() async throws {
         try await playOnBattery(PhotoHome.destination("put", VirtualHome.origin + "/p/")) { home, _ in

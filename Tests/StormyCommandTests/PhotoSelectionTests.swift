@@ -59,8 +59,8 @@ import Testing
         }
     }
 
-    /// Returns a finder that renames photos. After each of its first `times` lists, the finder renames all photos of the
-    /// listed folder.
+    /// Returns a finder that renames photos. The first `times` times that it lists a folder, the finder then renames all photos
+    /// in this folder.
     private static func finder(renaming times: Int) -> PhotoFinder {
         let count = Mutex(0)
         return PhotoFinder(isRecursive: true) { folder in

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Stormy
 
-/// Tests one storm over several checks: alerts, call-offs, reactions of the user, and restarts.
+/// Tests one storm over several checks: alerts, messages that the storm is called off, reactions of the user, and restarts.
 @Suite(.timeLimit(.minutes(30))) struct StormLifeCommandTests {
     private func play(_ body: @Sendable (VirtualHome) async throws -> Void) async throws {
         try await VirtualHome.play("[storm]\nthunderstorm = false\n") { home in

@@ -7,7 +7,7 @@ import Spool
 import Stormy
 import Testing
 
-/// Tests that each photo arrives once, even if the user adds it again or retries it, or if the store is new.
+/// Tests that each photo arrives once, even if the user adds it again or retries it, or if Stormy's store was lost.
 @Suite(.timeLimit(.minutes(30))) struct UploadAgainTests {
     /// Plays a test with one photo. The server refuses the photo the first time.
     private func playRefusedOnce(

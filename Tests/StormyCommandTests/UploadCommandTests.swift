@@ -168,8 +168,8 @@ import Testing
         }
     }
 
-    /// Cameras use one name for many photos, and raw files have equal sizes. After a refusal, the file of one photo must not be
-    /// taken for the file of the other photo.
+    /// Cameras use one name for many photos, and raw files have equal sizes. If the server refuses one photo, Stormy must not
+    /// mistake the file of the other photo for it.
     @Test(arguments: [503, 403, nil])
     func `two photos of the same name and size both arrive`(_ status: Int?) async throws {
         // The URL of the second destination is written in a different form.

@@ -178,7 +178,8 @@ import Testing
             let sent = try await home.stormy("upload", "--wait", home.picture("noon.jpg").path)
             #expect(sent.status == 0 && sent.errors.contains("the bucket ignores If-None-Match"), "\(sent)")
             #expect(store.files.count == 1 && store.keys.first?.hasPrefix("noon-") == true, "\(store.keys)")
-            // Another computer stores a photo under the plain name. The capabilities of the bucket are already known.
+            // Another computer stores a photo with the same name in the bucket. An earlier upload has already found the
+            // capabilities of the bucket.
             let probes = home.server.requests().count { $0.path.hasSuffix(".part") }
             store.put(Data("a photo of another computer".utf8), as: "evening.jpg")
             try await upload("evening.jpg", from: home)

@@ -323,8 +323,8 @@ import Testing
         }
     }
 
-    /// A warning in a feed of documents causes an alert if its area contains the place. The document is requested once. The
-    /// cancellation of the warning withdraws the notification.
+    /// A warning in a feed of documents causes an alert if its area contains the place. The document is requested once. If the
+    /// service cancels the warning, the notification is removed.
     @Test func `a feed warns of what is drawn around the place`() async throws {
         try await play("open-meteo", at: "1,1", "[alerts]\ncap_feeds = [\"\(VirtualHome.origin)/feed.xml\"]\n") { home in
             let (server, cap) = (home.server, CAPAnswer(home))
@@ -356,7 +356,7 @@ import Testing
             server.route("GET", "/feed.xml", cap.feed("here", "there", "end"))
             #expect(try await home.check().outcome == .completed)
             #expect(home.shown.last == "No longer expected: storm in Here")
-            // If a feed cannot be read, no warning is withdrawn.
+            // If a feed cannot be read, Stormy does not remove any warning.
             server.route("GET", "/feed.xml", .status(500))
             let unread = try await home.stormy("check")
             #expect(unread.errors.contains("/feed.xml: the weather service responded with status 500"), "\(unread)")

@@ -243,7 +243,7 @@ private func message(_ text: String) -> String? {
                 "remove one of these") == true)
     }
 
-    /// At these lines, an assertion of the TOML library fails, and would end the process. An assertion does not report a
+    /// These lines make an assertion of the TOML library fail, which would end the process. An assertion does not report a
     /// position, so Stormy finds the line.
     @Test(arguments: [
         ("[/a]", 1), ("[[/a]]", 1), ("x = \"[/\"\n  [ =\"x\"]", 2), ("[é]", 1), ("a = [ # [\n]\n[<a]", 3),

@@ -71,7 +71,7 @@ private final class Seen: Sendable {
             AutoOpen(store, behavior, timeout: timeout, settings: settings)
         }
 
-        /// Collects the states of an opening from now on.
+        /// Collects the states of a call of `asyncOpen` or `autoOpen` from now on.
         func listen(_ opening: some AsyncSequence<OpenState, Never> & Sendable) -> Seen {
             let seen = Seen()
             Task {
@@ -80,7 +80,7 @@ private final class Seen: Sendable {
             return seen
         }
 
-        /// Lets virtual time pass until the opening has ended.
+        /// Lets virtual time pass until the call of `asyncOpen` or `autoOpen` has ended.
         func end(of opening: some AsyncSequence<OpenState, Never> & Sendable) async throws -> Seen {
             let seen = listen(opening)
             while !seen.isOver { try await driver.advance(by: .milliseconds(100)) }
@@ -197,7 +197,7 @@ private final class Seen: Sendable {
         #expect(StormRule().assess(kept, now: now) == StormRule().assess(forecast, now: now))
     }
 
-    /// The opening waits because the store contains no place.
+    /// The call waits because the store contains no place.
     @Test func `the opening continues when another process adds the first place`() async throws {
         try await play { world in
             world.serve(0)
@@ -220,7 +220,7 @@ private final class Seen: Sendable {
             while !older.isOver { await Task.yield() }
             #expect(older.words.last == "cancelled")
             #expect(newer.words.last == "open")
-            // The cancelled opening leaves no error in the check.
+            // The cancelled call of `asyncOpen` stores no error for the check.
             #expect(try world.store.checks().map(\.trouble) == [nil])
         }
     }
@@ -239,7 +239,7 @@ private final class Seen: Sendable {
         }
     }
 
-    /// The other connection commits before, during or after the start of the observation.
+    /// Another connection commits a change before, while or after the app begins to observe the store.
     @Test func `changes during the start of the observation are delivered`() async throws {
         try await play { world in
             let other = try StormyStore(folder: world.settings.dataFolder)

@@ -78,7 +78,7 @@ import Testing
         #expect(both.left == 0 && both.batch.uploaded == ["a", "b"])
         // If the process died during the first delivery, the end of the upload is delivered again.
         #expect(try end(ids[1]).batch == both.batch)
-        // The next photo belongs to the same batch, because the result of the batch was not yet notified.
+        // The next photo belongs to the same batch, because the user was not yet notified of the result of the batch.
         let next = try begin("c")
         #expect(try end(next, as: .failed).batch.failures.map(\.name) == ["c"])
         #expect(try !store.closePhotoBatch(both.batch))

@@ -59,7 +59,7 @@ import Testing
         #expect(try photo(first).state == .awaitingPhoto)
     }
 
-    /// The app died after the user had pressed the button, and the press was delivered again.
+    /// The user pressed the button, and then the app died. The next launch of the app receives the button press again.
     @Test func `the same photo for the same storm is one record`() throws {
         let mine = try job(1)
         try job(2)

@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    /// The area is drawn in the shape of an eight. The two halves of the area turn in opposite directions.
+    /// The outline of the area has the shape of the digit 8. The two halves of the area turn in opposite directions.
     @Test func `both halves of an area drawn as an eight are inside`() {
         let eight = area([(0, 0), (2, 2), (2, 0), (0, 2)])
         #expect(eight.contains(at(1, 0.5)) == false && eight.contains(at(1, 1.5)) == false)

@@ -496,8 +496,8 @@ private func document(
             let desk = looks([[message("a", 0)], [update]])[0]
             #expect(desk.notices == 1 && !desk.isShown, "\(update)")
         }
-        // Thunder that only a warning confirmed is withdrawn together with the warning. The thunder is also withdrawn if the
-        // warning is too mild to count alone.
+        // If only a warning confirmed the thunder, the thunder no longer counts after the warning is cancelled. This is also true
+        // for a warning that is too mild to count alone.
         for severity in [CAPSeverity.severe, .minor] {
             weaker = message("a", 0, event: "Gewitter", severity: severity)
             weaker.infos[0].hazard = .thunderstorm
@@ -522,8 +522,8 @@ private func document(
         #expect(book.events(at: nil, language: nil).map(\.state) == [.standing])
     }
 
-    /// If one message contains two hazards or two times, they are two reasons. If thirteen messages have equal texts, they are
-    /// one reason.
+    /// If one message contains two hazards or two times, the list contains two reasons. If thirteen messages have equal texts,
+    /// the list contains one reason.
     @Test func `each hazard is listed once as a reason`() {
         var twofold = message("a", 0)
         twofold.infos.append(message("x", 0, from: 8, until: 9, event: "Rain").infos[0])

@@ -1,6 +1,6 @@
 /// The thunder score that Open-Meteo's server computes if a weather model has no weather codes. The code follows the server's
-/// source of 2026-07-03 (`WeatherCode.swift`). The score is a weighted mean of the values of an hour, which other values then
-/// increase or reduce.
+/// source of 2026-07-03 (`WeatherCode.swift`). The score is a weighted mean of some values of an hour. Other values then increase
+/// or reduce the score.
 struct OpenMeteoScore {
     var cape: Double
     var liftedIndex: Double?

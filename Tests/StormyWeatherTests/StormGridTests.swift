@@ -14,7 +14,8 @@ import Testing
             liftedIndex: air.liftedIndex)
     }
 
-    /// All combinations. Each combination is used with several shares of showers in the rain; `nil` if the model has no showers.
+    /// All combinations of values. In each combination, different shares of the rain are showers. `nil` means that the model has
+    /// no value for showers.
     private static let grid: [OpenMeteoScore] = {
         var grid: [OpenMeteoScore] = []
         for cape in [0, 11, 100, 300, 800, 1500, 2500, 4000] as [Double] {

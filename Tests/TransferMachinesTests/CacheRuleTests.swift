@@ -138,7 +138,7 @@ import Testing
         #expect(long.utf8.count <= 255 && long.hasPrefix("ää") && !long.contains("\u{FFFD}"))
     }
 
-    /// For any text of a server, the result is a name in the one folder.
+    /// For any text of a server, the result is a name in the destination folder.
     @Test func `a name never leads to another folder`() {
         var generator = SystemRandomNumberGenerator()
         let letters = Array("ab./\\\"';=*%0125\u{0}\n\r\t ä\u{202E}")

@@ -3,8 +3,8 @@ import Testing
 
 @testable import TransferMachines
 
-/// Tests uploads that check whether the server has their file under the used name. In these tests, the server refuses the
-/// check, or the response does not show which upload sent the file.
+/// Tests uploads that check whether the server has their file under the name that they used. In these tests, the server refuses
+/// the check, or the response does not show which upload sent the file.
 @Suite struct ContradictedLookTests {
     private static let digest = String(repeating: "ab", count: 32)
     private let name = "https://h/up/noon.jpg"
@@ -151,7 +151,7 @@ import Testing
 
     // MARK: A MOVE without a clear success
 
-    /// Another machine's file has the name. A proxy sent 502 instead of 412, and 404 for the temporary file.
+    /// The name already belongs to the file of another machine. A proxy sent 502 instead of 412, and 404 for the temporary file.
     @Test(arguments: [UploadKind.webdav, .nextcloud], [false, true])
     func `a file of our length after a MOVE without a clear yes is read back`(_ kind: UploadKind, _ isMeasured: Bool) {
         for (comparison, expected) in [(BodyComparison.same, "noon.jpg"), (.differs, nil)] as [(BodyComparison, String?)] {

@@ -58,7 +58,7 @@ import Testing
         func files(of store: any MountedStore) -> [Data] {
             switch store {
             case let store as ResumableStore: store.files
-            // If the removal of a probe failed, its object is still there and is empty.
+            // An upload tests the bucket with an empty object. If the upload could not remove this object, it is still there.
             case let store as S3Store: store.files.filter { !$0.isEmpty }
             case let store as NextcloudStore: store.files
             case let store as ImmichStore: store.files

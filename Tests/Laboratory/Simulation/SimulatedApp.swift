@@ -266,7 +266,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     }
 
     /// Restores the record of promises to the time of the backup. Uploads again the photos that were queued after the backup.
-    /// Requests that were cancelled after the backup are not in the ledger.
+    /// Photos whose upload was cancelled are not uploaded again.
     func ledgerCameBack(_ then: Memory) {
         hasOldLedger = true
         let lost = memory.photos.filter { then.photos[$0.key] != $0.value && !memory.cancelled.contains($0.key) }

@@ -270,8 +270,7 @@ package final class Simulation {
     }
 }
 
-/// The app's program on the simulated host. The program passes each event to the simulated app, which does not exist before the
-/// host exists.
+/// The app's program on the simulated host. The program passes each event to the simulated app, which is created after the host.
 private final class LateProgram: VirtualProgram, @unchecked Sendable {  // because the simulation has one thread
     weak var app: SimulatedApp?
     func begin(_ process: VirtualProcess) { app?.begin(process) }

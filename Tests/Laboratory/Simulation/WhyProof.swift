@@ -11,7 +11,7 @@ import Foundation
 package struct WhyProof {
     package struct Tally: Sendable {
         package var days = 0.0
-        /// The number of requests that were pending and did not run when `why` was asked.
+        /// The number of requests that were pending and did not run when `why` was run.
         package var questions = 0
         /// For each cause: the number of times that `why` named it.
         package var causes: [String: Int] = [:]
@@ -133,7 +133,7 @@ private struct Question {
     func endOfTime(of causes: [ConditionVerdict]) -> Date { causes.compactMap(\.metAt).max() ?? .distantPast }
 }
 
-/// One run of a seed, up to the time when `why` is asked.
+/// One run of a seed, up to the time when `why` is run.
 private final class Life {
     let simulation: Simulation
     let days: Double
@@ -168,7 +168,7 @@ private final class Life {
         }
     }
 
-    /// Returns the start of the first launch of this request after `why` was asked.
+    /// Returns the start of the first launch of this request after `why` was run.
     func start(of question: Question) throws -> Date? {
         try simulation.machine.ledger.read { transaction in
             guard let last = try transaction.latestLaunch(), last > latest else { return nil }

@@ -2,7 +2,8 @@ import Foundation
 import TransferMachines
 
 /// Passes responses of a server to the state machines: headers, content ranges, dates, digests, fields of tus, structured fields
-/// and XML. A machine may refuse any response, but must not crash. An accepted response must match the stored part.
+/// and XML. A machine may refuse any response, but must not crash. An accepted response must continue the bytes that are already
+/// stored.
 ///
 /// The first byte chooses the machine. The responses follow, separated by 0x1E. Each step of the machine uses the next response.
 /// The last response is used for all further steps. A response has two bytes for the status, one byte for the end of the

@@ -68,8 +68,8 @@ extension VirtualHome {
         try write(JPEG.picture(name, isLocated: isLocated), to: "camera/" + name)
     }
 
-    /// Writes files into the camera folder. The files are not photos of a known format. The names of the files must be encoded in
-    /// a URL.
+    /// Writes files into the camera folder. The files are not photos of a known format. The names contain characters that must be
+    /// encoded in a URL.
     ///
     /// - Returns: The SHA-256 of each file, by name.
     func makePhotos(_ count: Int) throws -> [String: String] {

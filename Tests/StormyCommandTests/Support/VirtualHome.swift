@@ -48,8 +48,8 @@ final class VirtualHome: Sendable {
             let environment = [
                 "HOME": driver.home.path, "LC_ALL": "C.UTF-8", "TZ": zone.identifier, "PATH": products.path + ":/usr/bin:/bin",
             ]
-            // If a document has 50,000 corners, reading it takes long on a busy machine. Virtual time must not pass during the
-            // reading.
+            // If the areas of a warning have 50,000 corners, the parser needs a long time on a busy machine. Virtual time must
+            // not pass while the parser works.
             await driver.setPatience(.seconds(600))
             return try await ThisProcess.$givenEnvironment.withValue(environment) {
                 let home = VirtualHome(driver, environment)

@@ -19,9 +19,9 @@ enum StormBug: String, CaseIterable, Sendable {
     case earlierIsDropped, oneHourEarlierAlerts, earlierAlertsAgain
     // Rule: a storm is called off if a fresh forecast covers its hours and is below 80 % of the limit.
     case oldDataDeny, missingHoursDeny, ninetyPercentDenies
-    // Rule: a call-off is shown silently, and only if the user saw the storm.
+    // Rule: the message that a storm is called off is shown silently, and only if the user saw the storm.
     case callOffIsDropped, callOffAlerts, callOffIsAdded
-    // Rule: a call-off withdraws a snoozed notification, and closes a photo request that has no photo.
+    // Rule: if a storm is called off, its snoozed notification is withdrawn, and a photo request without a photo is closed.
     case snoozedStays, photoStaysOpen, photoIsForgotten
     // Rule: if a storm returns, it alerts, at most three times in a day.
     case returnIsDropped, returnsHaveNoLimit, oneReturnAlerts

@@ -30,14 +30,14 @@ struct StormJudge {
     }
 
     private(set) var violations: [String] = []
-    /// The notifications that were shown since the storm was last denied according to every reading of the rules.
+    /// The notifications that were shown since the storm was last denied according to every interpretation of the rules.
     private var strict = Showing()
-    /// The notifications that were shown since the storm was last denied according to at least one reading of the rules.
+    /// The notifications that were shown since the storm was last denied according to at least one interpretation of the rules.
     private var loose = Showing()
     /// The notifications that were shown since the beginning. If a storm returns, its earlier warnings are included.
     private var ever = Showing()
     fileprivate var known: Known?
-    /// The last known storm that no data deny. For this property, incomplete data also count as a denial.
+    /// The last known storm that no later data denied. For this property, incomplete data also count as a denial.
     fileprivate var undenied: Known?
     private var end = Date.distantPast
     private var (mayBeOver, isDenied, isSurelyDenied) = (false, false, false)
@@ -47,14 +47,14 @@ struct StormJudge {
     private var (wasSeen, isLostToClock) = (false, false)
     private var lastEnd = Date.distantPast
     /// The known storm. If incomplete data deny a part of the storm, the rules do not state whether they call the storm off. The
-    /// judge therefore has two readings. `begins` is the earlier beginning of the two readings, and `latest` is the later
-    /// beginning.
+    /// judge therefore allows two interpretations. `begins` is the earlier beginning of the two interpretations, and `latest` is
+    /// the later beginning.
     private typealias Support = (level: Int, isWarned: Bool, begins: Date, latest: Date)
     private var support: Support?
     /// The data of a notification that waits for a server. A process that died may have added this notification.
     private var waiting: Support?
-    /// The earliest beginning that a check assessed before its process died without an alert. The next check may alert for this
-    /// beginning.
+    /// The earliest beginning of the storm that a check found before its process died without an alert. The next check may alert
+    /// for this beginning.
     private var owed: Date?
     private var possibleReturns: [Date] = []
     private var length = 0
@@ -174,7 +174,7 @@ struct StormJudge {
             let isNew = text.level > highest || text.isWarned && !wasWarnedBefore || !ever.has(text.hazards)
             returns = recent(returns, now)
             possibleReturns.append(now)
-            // A storm's return is accepted only if all readings of the rules agree that the storm returned.
+            // A storm's return is accepted only if it is a return according to every interpretation of the rules.
             if strict.level == nil || !(isHigher || isEarlier || isOther) {
                 if returns.count >= 3, !isNew { violations.append("return: the fourth alert within a day") }
                 returns.append(now)
