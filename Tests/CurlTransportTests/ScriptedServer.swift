@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// A server with plain sockets. Each connection has a thread that plays a script. A server that stalls continues to read until
+/// A server with plain sockets. Each connection has a thread that runs a script. A server that stalls continues to read until
 /// the client disconnects.
 final class ScriptedServer: Sendable {
     let port: UInt16

@@ -15,7 +15,7 @@ import Testing
     private static let loginPage = ResponseScript.status(
         200, headers: ["Content-Type": "text/html"], body: "<html>Log in</html>")
 
-    /// Plays a test with one place. The forecast of this place has a storm in four hours.
+    /// Runs a test with one place. The forecast of this place has a storm in four hours.
     private func play(_ configuration: String = "", _ body: @Sendable (VirtualHome) async throws -> Void) async throws {
         try await VirtualHome.play(configuration) { home in
             home.serveForecast()

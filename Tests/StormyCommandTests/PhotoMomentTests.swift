@@ -5,7 +5,7 @@ import Testing
 
 /// Tests photos that wait for a good time, which means external power and a network that is not metered.
 @Suite(.timeLimit(.minutes(30))) struct PhotoMomentTests {
-    /// Plays a test on a machine that runs on battery.
+    /// Runs a test on a machine that runs on battery.
     private func playOnBattery(
         _ configuration: String = PhotoHome.destination(), _ body: @Sendable (VirtualHome, DavStore) async throws -> Void
     ) async throws {

@@ -4,7 +4,7 @@ import Testing
 
 /// Tests `stormy place` with valid and invalid places. Also tests the search for a place by its name.
 @Suite(.timeLimit(.minutes(30))) struct PlaceCommandTests {
-    /// Plays a test without an agent.
+    /// Runs a test without an agent.
     private func play(_ configuration: String = "", _ body: @Sendable (VirtualHome) async throws -> Void) async throws {
         try await VirtualHome.play(configuration) { home in
             await home.setStartsAgents(false)

@@ -9,7 +9,7 @@ import Testing
 
 /// Tests that each photo arrives once, even if the user adds it again or retries it, or if Stormy's store was lost.
 @Suite(.timeLimit(.minutes(30))) struct UploadAgainTests {
-    /// Plays a test with one photo. The server refuses the photo the first time.
+    /// Runs a test with one photo. The server refuses the photo the first time.
     private func playRefusedOnce(
         _ body: @Sendable (_ home: VirtualHome, _ store: DavStore, _ photo: String) async throws -> Void
     ) async throws {
@@ -194,7 +194,7 @@ import Testing
 
     // MARK: A killed command
 
-    /// Plays a test with the record of a photo whose command was killed before it could queue the photo. The key of the record is
+    /// Runs a test with the record of a photo whose command was killed before it could queue the photo. The key of the record is
     /// `key:killed`.
     private func playKilled(
         _ body: @Sendable (_ home: VirtualHome, _ store: DavStore, _ photo: String) async throws -> Void

@@ -6,7 +6,7 @@ import Testing
 
 /// Tests documents and responses in the forms of real warning services, from the request to the screen.
 @Suite(.timeLimit(.minutes(30))) struct WarningDocumentTests {
-    /// Plays a test with a calm forecast. No agent is running unless the test needs one.
+    /// Runs a test with a calm forecast. No agent is running unless the test needs one.
     func play(
         at place: String = "47.37,8.54", _ body: @Sendable (VirtualHome) async throws -> Void
     ) async throws {

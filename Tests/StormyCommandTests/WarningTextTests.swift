@@ -4,7 +4,7 @@ import Testing
 
 /// Tests the texts and the kinds of official warnings in commands and notifications.
 @Suite(.timeLimit(.minutes(30))) struct WarningTextTests {
-    /// Plays a test in Miami with a calm forecast. For this place, Stormy requests warnings from the US service.
+    /// Runs a test in Miami with a calm forecast. For this place, Stormy requests warnings from the US service.
     private func play(_ warnings: [[String: Any]], _ body: @Sendable (VirtualHome) async throws -> Void) async throws {
         let answer = try JSONSerialization.data(withJSONObject: ["features": warnings.map { ["properties": $0] }])
         let list = String(decoding: answer, as: UTF8.self)

@@ -121,7 +121,8 @@ private func feed(_ entries: [Entry], updated: String = "<updated>2026-07-01T12:
         let entries = areas.map { Entry(document: $0.0, area: $0.1) }
         let annecy = try read(entries).content(at: at(45.8992, 6.1294))
         #expect(documents(annecy) == ["code", "empty", "type"])
-        // If the position of an entry is known, the entry determines the position of its document.
+        // The region of this entry is known, and is not the region of the place. The document of the entry is therefore not for
+        // this place.
         let known = Entry(document: "type", area: Entry.code("EMMA_ID", "FR039"))
         #expect(try documents(read(entries + [known]).content(at: at(45.8992, 6.1294))) == ["code", "empty"])
     }

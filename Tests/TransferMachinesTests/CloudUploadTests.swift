@@ -221,7 +221,8 @@ import Testing
             Issue.record("\(talk.lines) \(String(describing: talk.outcome))")
             return
         }
-        // No other file has this name. HEAD proves nothing about the file.
+        // The upload chose a name that no other file has. This server confirms every HEAD request, so only the response to the
+        // upload proves the file.
         #expect(url.hasSuffix("/p-ab.jpg") && talk.machine.proof == .answer && talk.lines.count < 6, "\(talk.lines)")
     }
 

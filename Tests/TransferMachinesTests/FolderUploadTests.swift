@@ -24,7 +24,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         return ("\(request.method) \(place)\(hasBody ? " body" : "")", request, saved)
     }
 
-    /// Plays a series of expected requests and the statuses of their responses. The result of each GET is `comparison`.
+    /// Expects a series of requests, and responds to each request with a status. The result of each GET is `comparison`.
     private func play(
         _ machine: inout UploadMachine, _ dialogue: [(String, Int)], lengths: [Int: Int] = [:],
         comparison: BodyComparison = .same

@@ -20,7 +20,7 @@ import Testing
 
     private func methods(_ talk: Dialogue) -> [String] { talk.requests.map(\.method) }
 
-    /// Plays an upload until its next request contains bytes of the file. Returns the upload in this state.
+    /// Runs an upload until its next request contains bytes of the file. Returns the upload in this state.
     private func atItsBytes(_ kind: UploadKind, url: String? = nil) -> Dialogue {
         var talk = Dialogue(plan(kind, url: url))
         advance(&talk)
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    /// Plays the response to the next request of an upload. The server does not have the file.
+    /// Passes the next response to an upload. In this case, the server does not have the file.
     private func step(_ talk: inout Dialogue, _ request: WireRequest) {
         switch (request.method, request.url.contains("/1")) {
         case ("HEAD", true): talk.hear(200, ["Upload-Offset": "0", "Upload-Complete": "?0", "Tus-Resumable": "1.0.0"])

@@ -12,7 +12,7 @@ import Testing
         return plan
     }
 
-    /// Plays an upload to its end, with at most 300 requests.
+    /// Runs an upload to its end, with at most 300 requests.
     private func play(_ kind: UploadKind, answering: (WireRequest) -> (status: Int, length: Int?)) -> Dialogue {
         var talk = Dialogue(plan(kind))
         for _ in 0..<300 {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// Plays responses to a machine, and records the machine's requests. The tests of each protocol check these requests.
+/// Passes responses to an upload machine, and records the machine's requests. The tests of each protocol check these requests.
 struct Dialogue {
     var machine: UploadMachine
     private(set) var lines: [String] = []
@@ -21,7 +21,7 @@ struct Dialogue {
         machine = UploadMachine(plan: plan, resuming: memory, policy: policy)
     }
 
-    /// Plays one response. If `status` is 0, the attempt ends with `failure`.
+    /// Passes one response to the machine. If `status` is 0, the attempt ends with `failure`.
     ///
     /// - Parameter bytesSent: The number of sent bytes; `nil` for all bytes of the request.
     mutating func hear(
@@ -210,7 +210,8 @@ struct Dialogue {
         talk.hear(404)
         refuse(&talk, "09:00:00")
         #expect(talk.outcome == .continue)
-        // This computer's clock is right now, so the signature is an hour ahead.
+        // This computer's clock has been corrected, but the signature still uses the earlier difference. The signature is
+        // therefore an hour ahead.
         var troubles: [String] = []
         for _ in 0..<3 {
             refuse(&talk, "08:00:00")

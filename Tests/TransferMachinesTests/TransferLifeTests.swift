@@ -180,7 +180,7 @@ import Testing
 
     // MARK: Generated sequences
 
-    /// Plays random events in a random order.
+    /// Sends random events in a random order.
     @Test func `every transfer keeps the rules for any sequence of events`() {
         for seed in 0..<2_000 {
             var dice = Dice(seed)

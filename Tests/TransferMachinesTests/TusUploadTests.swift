@@ -14,7 +14,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
             sha256: sha256)
     }
 
-    /// Plays responses. Returns the requests as lines and the outcome of the last response.
+    /// Passes responses to an upload. Returns the requests as lines and the outcome of the last response.
     private func play(
         _ machine: inout UploadMachine, _ answers: [(Int, [String: String])]
     ) -> (lines: [String], requests: [WireRequest], outcome: UploadOutcome?) {

@@ -33,7 +33,7 @@ package struct MatrixCell: Sendable {
             && ![.checkIsAsking, .answerIsBeingDelivered, .noticeWasPressed].contains(state)
     }
 
-    /// Plays the cell, and returns the visible result. One cell takes some hundredths of a second of real time.
+    /// Simulates the cell, and returns the visible result. One cell takes some hundredths of a second of real time.
     package func play() throws -> String {
         let app = MatrixApp()
         let machine = try SimulatedHost(

@@ -5,7 +5,7 @@ import Foundation
 
 /// Proves the causes that `why` reports for a request that did not run.
 ///
-/// A seed is played several times up to the same time, and each run continues in a different way. If no cause is removed, the
+/// A seed is simulated several times up to the same time. After this time, each run continues in a different way. If no cause is removed, the
 /// request must not run. If all named causes are removed, the request must run. If all causes except one are removed, the request
 /// must not run.
 package struct WhyProof {

@@ -3,7 +3,7 @@ import BackgroundTasksTesting
 import Foundation
 import Synchronization
 
-/// Plays a year of a daily refresh with the test kit, like a test of an app author.
+/// Simulates a year of a daily refresh with the test kit, like a test of an app author.
 package enum YearOfNoons {
     /// Returns the times when the handler was called, and the number of seconds that the year took.
     package static func play() async throws -> (noons: [Date], seconds: Double) {

@@ -14,7 +14,7 @@ enum PhotoHome {
         "[upload.destinations.\(name)]\nkind = \"\(kind)\"\nurl = \"\(url)\"\n"
     }
 
-    /// Plays a test with a server that has the folder `/photos`. The server responds with 404 to requests outside this folder.
+    /// Runs a test with a server that has the folder `/photos`. The server responds with 404 to requests outside this folder.
     ///
     /// - Parameters:
     ///   - configuration: The upload destinations.

@@ -33,7 +33,7 @@ final class VirtualHome: Sendable {
         variables = Mutex(environment)
     }
 
-    /// Plays a test in a new home, from 10:00 in Berlin on a day in June.
+    /// Runs a test in a new home, from 10:00 in Berlin on a day in June.
     ///
     /// - Parameters:
     ///   - configuration: Lines that follow `base_url` in the section `[weather]`.

@@ -190,7 +190,8 @@ struct StormJudge {
         dates.filter { $0 <= now && now.timeIntervalSince($0) < 86_400 }
     }
 
-    /// - Parameter isLeft: `true` if a process left the notification for a server that has returned.
+    /// - Parameter isLeft: `true` if an earlier process added the notification while no notification server was running, and a
+    ///   server has now shown it.
     private mutating func judgeSilent(_ text: StormScreen.Text, _ now: Date, isLeft: Bool) {
         let isCapped = mayBeOver && recent(possibleReturns, now).count >= 3
         let isKnown =
