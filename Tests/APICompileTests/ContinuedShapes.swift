@@ -1,4 +1,5 @@
-// Code of public apps that uses the newer BackgroundTasks API. The code must compile, and properties must keep their values.
+// Code of public apps that uses the newer BackgroundTasks API. The code must compile, and each property must return the value
+// that was set.
 import BackgroundScenes
 import Foundation
 import Testing

@@ -1,4 +1,5 @@
-// Small APIs that iOS code uses in addition to the large APIs. The code must compile, and properties must keep their values.
+// Small APIs that iOS code uses in addition to the large APIs. The code must compile, and each property must return the value
+// that was set.
 import BackgroundTasks
 import BackgroundTransfer
 import Foundation

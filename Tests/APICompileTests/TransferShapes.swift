@@ -1,4 +1,4 @@
-// Real download and upload code that was written for iOS. Only the imports are changed. The code must compile.
+// Real download and upload code that was written for iOS, and whose imports were changed. The code must compile.
 import BackgroundTransfer
 import Foundation
 import Testing

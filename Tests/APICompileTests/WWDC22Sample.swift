@@ -1,6 +1,6 @@
-// The app of the WWDC22 session "Efficiency awaits: Background tasks in SwiftUI" in its original form. Only two things are
-// different. The import is BackgroundScenes instead of SwiftUI. Code that the session mentions but does not show was added
-// (ContentView, the URL, the decoding).
+// The app of the WWDC22 session "Efficiency awaits: Background tasks in SwiftUI" in its original form. The import was changed
+// from SwiftUI to BackgroundScenes. Code that the session mentions but does not show was added (ContentView, the URL, the
+// decoding).
 import BackgroundScenes
 
 struct SampleStormyApp: App {

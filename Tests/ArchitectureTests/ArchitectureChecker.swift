@@ -43,8 +43,8 @@ struct ArchitectureChecker {
     // MARK: Rules
 
     /// Finds calls of `exit`. Stormy's programs end with `ProcessExit`, because `exit` runs the handlers of libraries while other
-    /// threads run. The photo cleaner is exempt because it has one thread. Examples and test programs are exempt because app
-    /// authors use `exit`.
+    /// threads run. The photo cleaner may call `exit`, because it has only one thread. Examples and test programs may call
+    /// `exit`, because app authors do so.
     func exits(in source: SourceText) -> [String] {
         guard let floor = source.floor, !["TestKit", "Examples", "Laboratory"].contains(floor), source.target != "photo-cleaner"
         else {
@@ -103,8 +103,9 @@ struct ArchitectureChecker {
     }
 
     /// Finds properties that are closed in `init` and in `deinit`. If an `init` fails after every property has a value, Swift
-    /// also runs `deinit`. A descriptor would then be closed twice. At the second close, the number may belong to another file.
-    /// An `init` that can fail has to close a local constant with the name of the property, and to assign the property last.
+    /// also runs `deinit`. Both would then close the same descriptor. At the second close, the descriptor number may already
+    /// belong to another file. An `init` that can fail has to close a local constant with the name of the property, and to assign
+    /// the property last.
     func closedTwice(in source: SourceText) -> [String] {
         func block(from start: Int) -> ArraySlice<String> {
             let indent = source.lines[start].prefix { $0 == " " }
@@ -137,9 +138,9 @@ struct ArchitectureChecker {
             + (hasUserPaths ? report(source, ["URL(fileURLWithPath:", "URL(filePath:"], "use URL(exactPath:)") : [])
     }
 
-    /// Finds tests that sleep. Tests have to wait for events or for virtual time instead.
+    /// Finds tests that sleep. Instead of sleeping, a test has to wait for an event or for virtual time.
     func sleeps(in source: SourceText) -> [String] {
-        // Files in this folder are written as app authors write apps. The apps sleep between two attempts, on the clock of the
+        // The apps in the folder `Apps` are written like real apps. These apps sleep between two attempts, on the clock of the
         // test.
         guard !source.path.hasPrefix("Tests/APICompileTests/Apps/") else { return [] }
         // Each word is written as two strings, so that the check does not report this file.

@@ -53,8 +53,8 @@ import Testing
     @Test func `each source folder is a target of the manifest`() throws {
         let declared = Set(try manifest().targets.map(\.name))
         #expect(Set(try sources().map(\.target)).subtracting(declared) == [])
-        // Interop contains server programs, which are separate packages. Sanitizers is built only with the thread sanitizer.
-        // StandIns has one folder for each test double of a GUI library.
+        // The folder Interop contains server programs, which are separate packages. The folder Sanitizers is built only with the
+        // thread sanitizer. The folder StandIns contains one folder for each test double of a GUI library.
         #expect(Set(try sources("Tests").map(\.target)).subtracting(declared) == ["Interop", "Sanitizers", "StandIns"])
         #expect(Set(try sources("Tests/StandIns").map(\.stubTarget)).subtracting(declared) == [])
     }

@@ -27,8 +27,8 @@ import Testing
         #expect(looked > 10)
     }
 
-    /// Some SQL statements change many rows together, when a time is reached or after the clock was wrong. Only the listed
-    /// files contain such statements.
+    /// Some SQL statements change many rows together, when a time is reached or after the clock was wrong. Only the files of this
+    /// list may contain SQL statements that change many rows.
     @Test(
         arguments: [
             (
@@ -48,7 +48,7 @@ import Testing
         #expect(found == files)
     }
 
-    /// The agent records its results with `record`. Apps and commands use other methods of a transaction.
+    /// Only the agent and the ledger may call `record` on a transaction. Apps and commands change the ledger with other methods.
     @Test func `only the agent and the ledger record results in a transaction`() throws {
         let sources = Self.root.appendingPathComponent("Sources").path
         for path in try FileManager.default.subpathsOfDirectory(atPath: sources) where path.hasSuffix(".swift") {
@@ -121,7 +121,8 @@ import Testing
         }
     }
 
-    /// A type that is spread over many files is difficult to read. The exempt types are split by table or by step.
+    /// A type that is spread over many files is difficult to read. Some types may be in more files, because they are split by
+    /// table or by step.
     @Test func `a type is in at most three files`() throws {
         let exempt: Set<String> = ["LedgerTransaction", "StormyStore", "OrdinaryRun", "BackgroundSession"]
         let words = "(?:(?:@\\w+(?:\\([^)]*\\))?|public|package|private|fileprivate|final|indirect|open|nonisolated) )*"

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Tests that the pages of rules name only existing tests. A test may have been renamed or removed.
+/// Tests that the pages of rules name only existing tests. The test fails if a page names a test that was renamed or removed.
 @Suite struct RulesPageTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()

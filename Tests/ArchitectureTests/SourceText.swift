@@ -42,8 +42,8 @@ struct SourceText {
 
     /// Returns the numbers of lines whose code contains `word`. Comments and string literals are ignored.
     func lines(with word: String) -> [Int] {
-        // Most lines do not contain the word. The string literals of these lines are not examined, which makes the test a minute
-        // faster.
+        // Most lines do not contain the searched word. The string literals of these lines are not examined, which makes the test
+        // a minute faster.
         lines.indices.filter { lines[$0].contains(word) && Self.code(of: lines[$0]).contains(word) }.map { $0 + 1 }
     }
 

@@ -12,7 +12,8 @@ import Testing
         #expect(LogEntry(.hostWoke).line == "the machine woke from sleep")
     }
 
-    /// Servers and other programs determine some values in the log. Such a value must not look like a line that the agent wrote.
+    /// Servers and other programs determine some values in the log. A value from another program must not look like a line that
+    /// the agent wrote.
     @Test func `control characters in the values of log fields are escaped`() {
         let reason = "\"no\"\n2026-01-01T00:00:00Z agent stopped\u{1B}[2J\u{9B}\\"
         let line = LogEntry(.progressNotShown, [(.reason, reason)]).line

@@ -7,8 +7,8 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// Tests of continued processing, which the user starts. The number of such launches is limited. The desktop shows the progress
-/// of each launch and a Cancel button. The agent stops a launch that makes no progress.
+/// Tests of continued processing, which the user starts. The number of launches for continued processing is limited. The desktop
+/// shows the progress of each launch and a Cancel button. The agent stops a launch that makes no progress.
 @Suite struct ContinuedProcessingTests {
     private let bench: Bench
     private let host = ProcessIdentity(pid: 4_000_001, start: 1)
@@ -65,7 +65,7 @@ import Testing
     }
 
     /// The agent connects to the session bus when it shows the first notification. Only later does the agent receive the event
-    /// that a notification server is available. If the same text is sent again immediately, Plasma refuses it.
+    /// that a notification server is available. Plasma refuses a notification if the same text is sent again immediately.
     @Test func `progress is shown once by each notification server`() throws {
         try bench.begin("a", host: host)
         let name = "continued-processing-\(try #require(try running().id))"

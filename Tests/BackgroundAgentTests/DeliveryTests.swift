@@ -27,8 +27,8 @@ import TransferMachines
         #expect(try bench.ledger.read { try $0.undeliveredEvents() }.count == 2)
     }
 
-    /// The next transfer starts in the same run of the agent's loop in which the previous transfer ended. At one point no
-    /// transfer is running, but the app must not be launched yet.
+    /// The next transfer starts in the same run of the agent's loop in which the previous transfer ended. Between the two
+    /// transfers, no transfer is running, but the app must not be launched yet.
     @Test func `the delivery waits for a transfer that starts when another one ends`() throws {
         let ids = try ["a", "b", "c"].map { try bench.download($0) { $0.hostLimit = 1 } }
         try bench.turn()
@@ -182,7 +182,7 @@ import TransferMachines
 
     private var undelivered: Int { get throws { try bench.ledger.read { try $0.undeliveredEvents() }.count } }
 
-    /// The handler had returned. The process was killed while it called its delegate.
+    /// The handler of the launch had returned. After that, the process was killed while it called its delegate.
     @Test func `events that were not acknowledged are delivered again`() throws {
         try endThree()
         let first = try bench.onlyLive()

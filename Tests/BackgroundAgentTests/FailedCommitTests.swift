@@ -8,8 +8,8 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// Tests of failed commits. A failed commit does not change the agent. The agent performs no effects, and handles the same events
-/// again.
+/// Tests of failed commits. A failed commit does not change the agent. After a failed commit, the agent performs no effects, and
+/// handles the same events again.
 @Suite struct FailedCommitTests {
     private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("agent-" + UUID().uuidString)
     private let ledger: Ledger

@@ -8,7 +8,7 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// Tests of file operations that fail temporarily. Such a failure does not end a transfer.
+/// Tests of file operations that fail temporarily. A temporary failure does not end a transfer.
 @Suite struct FileFaultTests {
     private static let numbers = [EMFILE, ENFILE, ENOMEM, EIO, EACCES]
 
@@ -18,7 +18,7 @@ import TransferMachines
 
     init() throws { bench = try Bench() }
 
-    /// Sends a response as a transport does. If the sink refuses the bytes, the attempt ends.
+    /// Sends a response as a transport does. If the agent refuses the bytes, the attempt ends.
     private func answer(_ id: Int64) throws {
         let attempt = try bench.attempt(id)
         let head = ResponseHead(status: 200, headers: [], url: attempt.request.url)

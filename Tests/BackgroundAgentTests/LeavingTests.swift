@@ -78,7 +78,8 @@ import Testing
         #expect(!bench.host.hasFinished)
     }
 
-    /// A change of this condition can make the request due. Only a running agent receives the change, so the agent must not exit.
+    /// If the network or the power changes, the request can become due. Only a running agent is notified of such a change, so the
+    /// agent must not exit.
     @Test(arguments: ["network", "power"])
     func `the agent does not exit while a request waits for a condition`(_ what: String) throws {
         try bench.hear(

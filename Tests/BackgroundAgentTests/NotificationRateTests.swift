@@ -13,8 +13,8 @@ import Testing
         #expect(!next, "after a pause the count begins again")
     }
 
-    /// The event loop can ignore a file descriptor for a while. Change notifications that arrive in this time also count when the
-    /// agent measures the rate.
+    /// The event loop can ignore a file descriptor for a while. Change notifications that arrive while the loop ignores the
+    /// descriptor also count when the agent measures the rate.
     @Test func `change notifications during a hold extend the row`() {
         var rate = NotificationRate()
         for ring in 0..<11 { _ = rate.isTooHigh(afterRingAt: Double(ring) * 0.001) }

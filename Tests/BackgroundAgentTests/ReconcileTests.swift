@@ -166,8 +166,8 @@ import TransferMachines
         #expect(try bench.live().count == 1)
     }
 
-    /// The time of the launch ended before the agent died. The next agent is stopped later, but this does not replace the
-    /// recorded reason.
+    /// The time of the launch ended before the agent died. Later the next agent is stopped, but the ledger keeps the first reason
+    /// for the stop of the launch.
     @Test func `the first reason to stop a launch is kept`() throws {
         try bench.submit()
         try bench.pass(30)
@@ -277,7 +277,7 @@ import TransferMachines
         try bench.startAgent()
         try bench.pass(86_400)
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path).sorted() == ["upload-left", copy.name].sorted())
-        // The copy is kept or discarded, but no row of the ledger names the copy. The copy has no owner any more.
+        // The process keeps or discards the copy, but no row of the ledger names the copy. After that, the copy has no owner.
         if isKept { copy.keep() } else { copy.discard() }
         try bench.pass(3_601)
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [])

@@ -168,8 +168,8 @@ import TransferMachines
         #expect(started() == [id])
     }
 
-    /// The app requested a start date. The transfer waits for this date, and not only for the pause after the failure. When the
-    /// network returns, the transfer does not start. The app can remove the date.
+    /// The app requested a start date. The transfer waits for this date, and not only for the pause after the failure. The
+    /// transfer does not start when the network returns. The app can remove the start date of the transfer.
     @Test func `a transfer starts at the requested time also after a failed attempt`() throws {
         let id = try bench.download()
         try bench.turn()
@@ -311,7 +311,7 @@ import TransferMachines
     }
 
     /// The file was created after the download was requested, so the download does not replace this file. The downloaded file
-    /// gets a numbered name, and the transfer gets a note. A crash of the agent does not change this result.
+    /// gets a numbered name, and the transfer gets a note. A crash of the agent changes neither the name nor the note.
     @Test(arguments: [false, true])
     func `a file that appears during a download is kept and the download gets another name`(_ dies: Bool) throws {
         let id = try bench.download { $0.destination = place().path }

@@ -99,7 +99,7 @@ import TransferMachines
         try bench.change(id) { $0.state = .cancelled }
         try bench.turn()
         #expect(bench.transport.cancelled == [attempt.id])
-        // The transport reports the end of the attempt late. The agent ignores this report.
+        // The transport reports the end of the attempt late. The agent ignores this late report.
         try bench.hear(.transport(.ended(attempt.id, WireEnd(head: nil, failure: .cancelled, bytesSent: 0, bytesReceived: 0))))
         #expect(try bench.transfer(id).state == .cancelled)
     }

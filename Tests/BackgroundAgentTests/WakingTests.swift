@@ -100,8 +100,8 @@ import Testing
         #expect(clock.alarm == tomorrow)
     }
 
-    /// After a wake, processes run before logind has finished the sleep operation. Until then, no sleep lock is available, and no
-    /// process can suspend the machine again.
+    /// After a wake, processes run before logind has finished the sleep operation. Until logind has finished, no sleep lock is
+    /// available, and no process can suspend the machine again.
     @Test func `a launch waits for the end of the sleep`() throws {
         sleep.isUnderWay = true
         // The lock is not available when the alarm is set. The agent requests the lock again at the end of the next sleep.

@@ -5,7 +5,7 @@ import Testing
 
 /// Tests that facts are read with every field that was written.
 @Suite struct FactRowsTests {
-    /// Settings that all differ from their default values. If a new setting is missing here, the test fails.
+    /// Settings that all differ from their default values. If a new setting is missing in this list, the test fails.
     private static var changed: AgentSettings {
         var settings = AgentSettings()
         (settings.refreshBudget, settings.processingBudget, settings.grace) = (1, 2, 3)

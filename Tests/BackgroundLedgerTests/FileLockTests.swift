@@ -92,7 +92,7 @@ import Testing
     }
 }
 
-/// Keeps a lock for a test. The lock itself cannot be copied.
+/// A class that holds a lock for a test, because the type of the lock cannot be copied.
 final class Holder {
     private var lock: FileLock?
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BackgroundLedger
 
-/// Tests of copies in memory. The program makes a copy if the ledger cannot be written.
+/// Tests of copies of a ledger in memory. A program copies the ledger into memory if the ledger cannot be written.
 @Suite struct LedgerCopyTests {
     private let test: TestLedger
     private var path: String { test.directories.ledger.path }

@@ -156,8 +156,8 @@ import Testing
         }
     }
 
-    /// SQLite opens a file for writing. If this fails, SQLite opens the file for reading. In this test, `O_DIRECTORY` makes the
-    /// first of these two calls fail.
+    /// SQLite opens a file for writing. If the file cannot be opened for writing, SQLite opens the file for reading. In this
+    /// test, `O_DIRECTORY` makes the first of these two calls fail.
     @Test func `a fault that may pass does not make a database read-only`() throws {
         let path = test.folder.appendingPathComponent("file").path
         try Data("bytes".utf8).write(to: URL(fileURLWithPath: path))

@@ -279,8 +279,8 @@ import Testing
         #expect(try !add(content("a"), once: true))
         #expect(try ledger.read { try $0.spoolFiles() } == ["attachment-1"])
         #expect(try ledger.read { try $0.notification("n")?.content } == picture("attachment-1", "aa"))
-        // Without this request, another picture is treated as different content. A copy of the same picture is not treated as
-        // different content.
+        // Without `once`, another picture is treated as different content. A copy of the same picture is not treated as different
+        // content.
         #expect(try !add(picture("attachment-4", "aa"), once: false))
         #expect(try add(picture("attachment-5", "bb"), once: false))
         #expect(try ledger.read { try $0.spoolFiles() } == ["attachment-5"])

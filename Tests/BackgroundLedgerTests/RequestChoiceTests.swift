@@ -84,7 +84,8 @@ import Testing
         }
     }
 
-    /// If a query scans the complete table, it is slow with many requests. No other test would show the cause.
+    /// If a query scans the complete table, it is slow with many requests. No other test would show that the query scans the
+    /// table.
     @Test(arguments: [LedgerTransaction.firstDueQuery, LedgerTransaction.nextDueQuery])
     func `the queries for due requests use the index`(_ query: String) throws {
         let steps = try ledger.read { transaction in

@@ -81,7 +81,7 @@ import Testing
         other.discard()
         #expect(isFree)
         #expect(spooled == [one.name])
-        // A second discard has no effect. A copy that was kept cannot be discarded.
+        // A second call of `discard` has no effect. A copy that was kept cannot be discarded.
         other.discard()
         one.discard()
         #expect(spooled == [one.name])
@@ -90,7 +90,7 @@ import Testing
         #expect(isFree && spooled == [one.name])
     }
 
-    /// Whether the spool is not claimed. If another test starts a child at the same time, the child also holds the lock
+    /// `true` if no process claims the spool. If another test starts a child at the same time, the child also holds the lock
     /// between fork and exec.
     private var isFree: Bool {
         (0..<10_000).contains { _ in

@@ -126,8 +126,8 @@ import Testing
         #expect(notice.phase == .pending)
     }
 
-    /// The notification was shown before, so it is shown again without an alert. Until then, the notification still counts as
-    /// shown.
+    /// The notification was shown before, so it is shown again without an alert. Until the next server has shown the
+    /// notification, it still counts as shown.
     @Test func `the next server shows a notification again without an alert`() {
         var notice = life(.presenting)
         _ = notice.handle(.presented(serverID: 7, now: now))
@@ -194,7 +194,7 @@ import Testing
         var other = NoticeLife(phase: .presenting, serverID: 7, trouble: nil, deliveredAt: nil, endedAt: nil)
         #expect(other.isPressable(as: 7) && other.handle(.pressed(serverID: 7, now: now)) == [])
         #expect(other.phase == .presenting)
-        // The same text is being shown again. The user therefore pressed this text.
+        // The same text is being shown again. The user therefore pressed the notification with this text.
         var same = NoticeLife(phase: .presenting, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
         #expect(same.handle(.pressed(serverID: 7, now: now)) == [.withdraw(serverID: 7)])
         #expect(same.phase == .closed)

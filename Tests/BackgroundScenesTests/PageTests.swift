@@ -17,7 +17,7 @@ import Testing
         .map { String($0.1) }
     }
 
-    /// The page imports the real library instead of its test double. The imports are in alphabetical order.
+    /// The page imports the real library instead of its test double. The import lines of the page are in alphabetical order.
     @Test(arguments: ["crossui-example/Bridge", "crossui-example/TideApp", "adwaita-example/Bridge", "adwaita-example/TideApp"])
     func `the page shows the code of the examples`(_ file: String) throws {
         var lines = try text("Tests/StandIns/\(file).swift").replacing("import StandIn", with: "import ").split(

@@ -24,8 +24,8 @@ import Testing
         request.verdicts(in: world, now: now).allSatisfy(\.met)
     }
 
-    /// A class of requests is open if and only if its conditions are met. Only time can then delay its requests. The code
-    /// contains this rule in two forms, which must have equal results.
+    /// A class of requests is open if and only if its conditions are met. The requests of an open class can be delayed only by
+    /// time. The code contains this rule in two forms, which must have equal results.
     @Test func `a class is open if and only if its verdicts are met`() {
         let bits = [false, true]
         for network in bits {

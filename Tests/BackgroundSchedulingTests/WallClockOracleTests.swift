@@ -48,8 +48,8 @@ import Testing
         if text == "12:00" { print("\(compared) changes compared; left out, as the tables differ: \(differences)") }
     }
 
-    /// Returns start dates, each with the expected next occurrence. The start dates are each occurrence, the second before it,
-    /// and the clock change.
+    /// Returns start dates, each with the expected next occurrence. The start dates are each occurrence, one second before each
+    /// occurrence, and the clock change.
     private static func questions(_ change: ZoneOracle.Change) -> [(asked: Double, expected: Double)] {
         let all = change.occurrences
         var questions: [(Double, Double)] = []

@@ -70,7 +70,8 @@ import Testing
         #expect(
             try local(daily(2, 30), after: "2025-03-29T12:00:00Z", in: "Europe/Berlin", count: 2)
                 == ["03-30 03:00", "03-31 02:30"])
-        // In this zone, the clock change skips half an hour. `Calendar.nextDate` would skip this day.
+        // In this zone, the clock change skips half an hour. `Calendar.nextDate` would skip the complete day of this clock
+        // change.
         #expect(
             try local(daily(2, 15), after: "2025-10-04T12:00:00Z", in: "Australia/Lord_Howe", count: 2)
                 == ["10-05 02:30", "10-06 02:15"])

@@ -20,7 +20,8 @@ struct ZoneOracle {
         let description: String
     }
 
-    /// Returns the changes of all zones under /usr/share/zoneinfo. If several zones have equal files, only one of them is used.
+    /// Returns the clock changes of all time zones under /usr/share/zoneinfo. If several zones have equal files, only one of
+    /// these zones is used.
     static func changes(at time: String, zones: [String] = []) throws -> [Change] {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

@@ -10,7 +10,7 @@ import Synchronization
 import Testing
 import UserNotifications
 
-/// The tutorial contains a table of the events that a test can cause. These tests check the rows of this table.
+/// The tutorial contains a table of the events that a test can cause. These tests check each row of the tutorial's table.
 @Suite(.timeLimit(.minutes(30))) struct EveryOtherEndTests {
     /// Runs a driver with the handlers "work" and "refresh". Each handler takes two virtual minutes, and stops when its task
     /// expires.

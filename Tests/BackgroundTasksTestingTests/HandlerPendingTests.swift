@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 import UserNotifications
 
-/// Tests of values that an app reads back. The results are the same as on iOS.
+/// Tests of values that an app reads back. An app reads the same values as on iOS.
 @Suite struct HandlerPendingTests {
     private final class Seen: Sendable {
         let counts = Mutex<[Int]>([])

@@ -24,7 +24,7 @@ import Testing
     }
 
     /// The refresh task begins downloads, and ends before the downloads are complete. When a download ends in virtual time, the
-    /// delegate is called at this time.
+    /// delegate is called at the same virtual time.
     @Test func `a podcast app receives its episodes in virtual time`() async throws {
         try await TestDriver.run(permitting: ["feed"]) { driver in
             let server = driver.network.server("https://podcast.test")

@@ -1,7 +1,7 @@
 import BackgroundRuntime
 import Testing
 
-/// Tests that an agent that exited is started again. If every started agent exits again, the attempts end.
+/// Tests that an agent that exited is started again. If every agent that is started exits again, no further agent is started.
 @Suite struct AgentKeeperTests {
     @Test func `a running agent is not started again`() {
         var keeper = AgentKeeper()

@@ -82,7 +82,7 @@ import Testing
     private func stableCount(_ path: String) async throws -> (Int, Int) {
         var last = -1
         while true {
-            // The server has one thread. Each of these requests gives this thread time to send more bytes.
+            // The server has one thread. Each request of this loop gives the server's thread time to send more bytes.
             for _ in 0..<20 { _ = try await URLSession(configuration: .ephemeral).data(from: url("/ping")) }
             let now = server.requests(matching: path).last?.bodyBytesSent ?? 0
             if now == last { return (last, now) }

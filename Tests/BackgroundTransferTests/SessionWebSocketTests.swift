@@ -161,7 +161,7 @@ import Testing
         // The server can send only as many bytes as the buffers of the sockets and of the session can hold.
         while server.now.flooded != last || last == 0 {
             last = server.now.flooded
-            // The server has one thread. Each ping gives this thread time to send more bytes.
+            // The server has one thread. Each ping gives the server's thread time to send more bytes.
             for _ in 0..<20 { try await other.sendPing() }
         }
         #expect(last < 24, "\(last) megabytes were sent, although the app did not read")

@@ -5,7 +5,7 @@ import TransferMachines
 
 @testable import CurlTransport
 
-/// Tests of TLS on the connection of a web socket. The tests of web socket tasks test the messages.
+/// Tests of TLS on the connection of a web socket. The messages are tested by the tests of web socket tasks.
 @Suite(.timeLimit(.minutes(30)))
 struct WebSocketConnectionTests {
     private static let key = "dGhlIHNhbXBsZSBub25jZQ=="

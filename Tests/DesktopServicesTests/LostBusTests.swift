@@ -64,7 +64,8 @@ extension RealDesktop {
             try await expectNoServer()
         }
 
-        /// The server was frozen. When it continues, it shows the notification once, and its response is used.
+        /// The server was frozen. When the server continues, it shows the notification once, and the presenter reports the
+        /// server's response.
         @Test func `a server that was frozen shows the notification once, late`() async throws {
             let bus = try PrivateBus()
             defer { bus.stop() }

@@ -351,7 +351,7 @@ extension EndToEnd {
         }
 
         /// An endless response fills the disk, except for the reserve for other programs. The partial file is then deleted.
-        /// Another program fills the disk completely. The commands to show, to cancel and to quit still work.
+        /// Another program fills the disk completely. The commands that show transfers, cancel a transfer and quit still work.
         ///
         /// - Parameter size: The size of the disk in MiB.
         @Test(.enabled(if: Namespaces.areAllowed, "namespaces are not allowed here"), arguments: [96, 12])

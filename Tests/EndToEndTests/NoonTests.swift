@@ -149,7 +149,7 @@ extension EndToEnd {
             }
         }
 
-        /// If the ledger is damaged, all checks stop. A login must not hide this.
+        /// If the ledger is damaged, all checks stop. A login must not hide the damage.
         @Test func `a damaged ledger is notified at login`() throws {
             let home = try Home(server: server, desktop: desktop)
             try FileManager.default.createDirectory(at: home.directories.state, withIntermediateDirectories: true)

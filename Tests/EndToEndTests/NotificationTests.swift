@@ -216,7 +216,7 @@ extension EndToEnd {
             }
             let alone = try app.home.wait("those alone") { try $0.notifications().filter { $0.state == .delivered }.count - 1 }
             #expect(summary.content.title == "\(200 - alone) notifications of Proving ground" && (5...15).contains(alone))
-            // One more notification is on the screen. It belongs to the home that all tests of this suite use.
+            // One more notification is on the screen. This notification belongs to the home that all tests of this suite use.
             try desktop.wait(forDisplayed: alone + 2)
         }
 
@@ -289,7 +289,7 @@ extension EndToEnd {
             #expect(quit.output.contains("2 notifications may still be on the screen"), "\(quit)")
             kill(server, SIGCONT)
             // If the agent detected at `quit` that the server does not answer, the first notification is still on the screen. The
-            // next agent removes it.
+            // next agent removes the first notification.
             try app.run("notify", "later", "seconds=3600")
             try desktop.wait(forDisplayed: 1)
         }

@@ -24,7 +24,7 @@ extension EndToEnd {
         }
 
         /// Cookies and cached responses of the default configuration are kept after the process has ended. Other users cannot
-        /// read them.
+        /// read the cookies and the responses.
         @Test func `the next process has the cookies and the cached responses`() throws {
             server.route(
                 "GET", "/kept",

@@ -136,7 +136,7 @@ extension EndToEnd {
             return (server, output, try #require(said))
         }
 
-        /// A request that never ends does not delay the output of other requests. Each line is a JSON document.
+        /// A request that never ends does not delay the output of other requests. Each line of the output is a JSON document.
         @Test func `each request is logged when it ends`() throws {
             let home = try Home()
             let text = "GET /slow\n  status 200\n  header Content-Length: 5\n  body he\n  stall\nGET /a\n  status 204\n"
@@ -199,7 +199,7 @@ extension EndToEnd {
     }
 }
 
-/// Compares the page in the documentation with the scenarios. If `WRITE_TABLES=1` is set, writes the page.
+/// Compares the page in the documentation with the scenarios. If `WRITE_TABLES=1` is set, the test writes the page.
 private enum RehearsalPage {
     static let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("Sources/API/BackgroundTasks/BackgroundTasks.docc/Rehearsals.md")

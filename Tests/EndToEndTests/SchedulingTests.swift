@@ -314,7 +314,8 @@ extension EndToEnd {
             for export in exports { #expect(export.waitForEnd() == 0) }
         }
 
-        /// A command waits for its export. The command starts another agent, and ends when the export ends.
+        /// A command waits for its export while the agent is killed. The command starts another agent, and ends when the export
+        /// ends.
         @Test func `an export continues after its agent is killed`() throws {
             let app = try ProvingHome()
             let pipe = try StepPipe(in: app.home.folder)
@@ -435,7 +436,8 @@ extension EndToEnd {
             #expect(second.waitForEnd() == 75, "the launch did not complete")
         }
 
-        /// The program was copied without its agent, so no request could ever run. The commands report this.
+        /// The program was copied without its agent, so no request could ever run. The commands report that no agent is
+        /// installed.
         @Test func `requests are rejected if no agent is installed`() throws {
             let app = try ProvingHome()
             let folder = app.home.folder.appendingPathComponent("alone")

@@ -44,7 +44,7 @@ extension EndToEnd {
             return server.url + path
         }
 
-        /// Serves half of the file, and serves the other half when the test opens a gate. Range requests are supported.
+        /// Serves half of the file, and serves the other half when the test opens a gate. The server supports range requests.
         private func serveHalf(_ path: String = "/half") -> String {
             let half = Self.file.count / 2
             server.route(
@@ -148,7 +148,7 @@ extension EndToEnd {
                 try transaction.deliveredTransfers(session: "courier", since: .distantPast).count == 1_000 ? true : nil
             }
             try home.wait("the last launch") { try $0.liveLaunches().isEmpty ? true : nil }
-            // A busy machine needs minutes for the downloads. The app is launched again as long as downloads complete.
+            // On a busy machine, the downloads take minutes. As long as downloads complete, the app is launched again and again.
             let launches = lines.filter { $0 == "launched for courier" }.count
             #expect(launches <= 50, "\(launches) launches")
             #expect(lines.filter { $0.hasPrefix("complete left") && $0.hasSuffix(" ok") }.count == 1_000)
@@ -282,8 +282,8 @@ extension EndToEnd {
             try waitForLine("complete late ok")
         }
 
-        /// A session without a handler receives events until the time of its launch is up. The next launch continues with the
-        /// other events.
+        /// A session without a handler receives events until the time of its launch is up. The next launch receives the events
+        /// that were not delivered.
         @Test func `events that were handled before time was up are not delivered again`() throws {
             home.environment["COURIER_COUNT"] = "1"
             home.environment["COURIER_FORM"] = "delegate"
@@ -296,7 +296,7 @@ extension EndToEnd {
         }
 
         /// The handler waits for all events and does not return when its time is up, so its process is killed. The next launch
-        /// continues with the other events.
+        /// receives the events that were not delivered.
         @Test func `events that were received count if the launch is killed before it received all`() throws {
             home.environment["COURIER_SLOW"] = "1"
             try courier("leave", serve(), "5")
@@ -415,7 +415,8 @@ extension EndToEnd {
             #expect(!String(decoding: data, as: UTF8.self).contains(home.folder.path))
         }
 
-        /// The partial file can be used only once. The second task starts over. Both files are complete at the end.
+        /// The partial file can be used only once. The second task with the same resume data downloads the complete file. Both
+        /// files are complete at the end.
         @Test func `resume data can be used twice`() throws {
             try courier("break", serveHalf())
             try courier("mend")

@@ -109,8 +109,8 @@ extension EndToEnd {
             #expect(report == true)
         }
 
-        /// The removed files look like leftovers, but they belong to the database of the ledger. The agent creates a new
-        /// ledger with all data.
+        /// The removed files look like leftovers, but they belong to the database of the ledger. The agent writes all its data
+        /// into a new ledger.
         @Test(arguments: [["-shm"], ["-wal"], ["-wal", "-shm"]])
         func `removing the side files of the ledger loses no data`(_ endings: [String]) async throws {
             let server = try await FaultyServer.start()
@@ -254,7 +254,7 @@ extension EndToEnd {
             #expect(refused.errors.contains("check the permissions"), "\(refused)")
         }
 
-        /// The folder is a symbolic link to itself. Even root cannot read it.
+        /// The folder is a symbolic link to itself. Even root cannot read this folder.
         @Test func `a folder that cannot be read is not an empty one`() throws {
             let home = try Home()
             home.environment["STORMY_NO_AGENT"] = "1"

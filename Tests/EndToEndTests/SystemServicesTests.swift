@@ -151,7 +151,7 @@ extension EndToEnd {
             #expect(try app.waitForLaunch("its end") { $0.outcome == .completed }.kind == .appRefresh)
         }
 
-        /// The agent sees a private `/etc`. The test replaces its `localtime`, like the time service.
+        /// The agent sees a private `/etc`. The test replaces the file `localtime` in this folder, as the time service does.
         @Test(.enabled(if: Namespaces.areAllowed)) func `a new time zone moves the daily check`() throws {
             let home = try Home()
             home.environment.merge(system.environment) { $1 }

@@ -32,8 +32,8 @@ extension EndToEnd {
             try home.stormy("schedule")
             let pid = try home.wait("the agent") { try $0.fact(.agent)?.pid }
             try replaceProgram()
-            // The test wakes the agent by a commit. Without a test, the next daily check would wake the agent. The variable
-            // prevents commands from starting another agent while this agent restarts.
+            // The test wakes the agent by a commit. Outside of tests, the next daily check would wake the agent. The variable
+            // prevents that commands start another agent while this agent restarts.
             home.environment["STORMY_NO_AGENT"] = "1"
             try home.stormy("schedule")
             try home.wait("the new program") { _ in starts == 2 ? true : nil }

@@ -317,7 +317,7 @@ extension EndToEnd {
             #expect(server.requests(matching: "/form").count == 1)
         }
 
-        /// The command `quit` removed the login entry. The command `resume` creates it again.
+        /// The command `quit` removed the login entry. The command `resume` creates the login entry again.
         @Test func `a resumed upload has a login entry`() throws {
             let home = try Home(extra: Self.destination("http://127.0.0.1:1/photos/"))
             let photo = home.folder.appendingPathComponent("a.jpg")
@@ -370,8 +370,8 @@ extension EndToEnd {
                 try Child.run("sqlite3", ["-readonly", store, query], environment: home.environment).output
                     .split(separator: " ").first.flatMap { Int32($0) }.flatMap { ProcessIdentity(pid: $0) }
             }
-            // The store names the chooser before its script runs. A script that is killed before it writes the file would open
-            // the second window in the same way as the first window.
+            // The store contains the chooser's PID before the script of the chooser runs. The test waits for the script's file.
+            // Without the file, the script would behave in the second window as in the first window.
             try home.wait("the window") { _ in (try? Data(contentsOf: first))?.isEmpty == false ? true : nil }
             let app = try home.wait("the launch") { try $0.history(limit: 9).first { $0.kind == .notificationResponse }?.pid }
             kill(app, SIGKILL)

@@ -165,13 +165,13 @@ extension EndToEnd {
             #expect(timer.contains("OnCalendar=*-*-* ") && timer.contains("Persistent=true"), "\(timer)")
             #expect(
                 try manager.systemctl("show", "-P", "NextElapseUSecRealtime", "background-agent-stormy.timer").output.count > 1)
-            // `doctor` shows that the agent is not running and when it starts. `doctor` does not start it.
+            // `doctor` shows that the agent is not running and when it starts. `doctor` does not start the agent.
             let doctor = try home.stormy("doctor", "--all")
             #expect(
                 doctor.output.contains("The user manager starts the agent at") && !doctor.output.contains("no agent runs"),
                 "\(doctor)")
             #expect(try isActive("service") == "inactive")
-            // All other commands start the agent if work is pending. The agent checks the work and exits again.
+            // All commands except `doctor` start the agent if work is pending. The agent checks the work and exits again.
             #expect(try home.stormy("status").output.contains("not needed now. The agent starts at "))
             try home.wait("the agent") { try $0.fact(.absence) == nil ? true : nil }
             _ = try waitForAbsence()
@@ -279,7 +279,7 @@ extension EndToEnd {
         @Test func `a stopped socket is started again`() throws {
             try schedule()
             #expect(try manager.systemctl("stop", "background-agent-stormy.socket").status == 0)
-            // The service restarts, so that systemd can start its socket. Then the service exits.
+            // The service restarts, so that systemd can start its socket. After that, the service exits.
             try manager.wait(for: "its leave") {
                 try isActive("service") == "inactive" && isActive("socket") == "active" && isActive("timer") == "active"
             }
@@ -338,7 +338,8 @@ extension EndToEnd {
             #expect(now.id == launch.id && now.pid == launch.pid && FileLock.isHeld(home.directories.launchLock(launch.id!)))
         }
 
-        /// The time of the daily check depends on the time zone. The timer still has the time in the old zone.
+        /// The time of the daily check depends on the time zone. The timer was written before the change, so it still contains
+        /// the time in the old zone.
         @Test func `a new time zone starts an agent that had exited`() throws {
             try schedule()
             try manager.logOut()

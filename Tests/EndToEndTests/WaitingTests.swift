@@ -55,7 +55,8 @@ extension EndToEnd {
             #expect(try home.status("agent", "running") as? Bool == true)
         }
 
-        /// Editors and sync tools can use all inotify instances. The agent polls until an instance is free, and reports this.
+        /// Editors and sync tools can use all inotify instances. The agent polls its files until an inotify instance is free, and
+        /// reports that it polls.
         @Test(.enabled(if: Namespaces.areAllowed)) func `an agent without an inotify instance polls until one is free`() throws {
             let home = try home()
             let limit = "/proc/sys/user/max_inotify_instances"

@@ -4,7 +4,8 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Tests with a real agent and a simulated logind. The agent has or does not have the capability to wake a machine.
+    /// Tests with a real agent and a simulated logind. Some tests give the agent the capability to wake the machine, and other
+    /// tests do not.
     @Suite struct WakingTheMachine {
         private let system: SystemServices
         private let app: ProvingHome
@@ -174,7 +175,7 @@ extension EndToEnd {
             #expect(try alarms(of: agent.pid).contains { $0.clock == 9 && $0.isArmed })
         }
 
-        /// The battery ran low during use. The agent detects this before the machine sleeps.
+        /// The battery ran low during use. The agent detects the low battery before the machine sleeps.
         @Test func `an alarm is removed before sleep if the battery ran low`() throws {
             try runOnBattery(80)
             let agent = try scheduleWake(after: 3_600)

@@ -3,8 +3,8 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A client with a blocking socket that records every byte. The calls of the client block separate threads, and not threads of
-/// the shared pool.
+/// A client with a blocking socket that records every byte. The calls block threads of the client, and not threads of Swift's
+/// shared pool.
 final class WireClient: Sendable {
     /// How a connection ended.
     enum End: Sendable { case closed, reset, timedOut }

@@ -191,7 +191,8 @@ import Testing
         #expect(throws: LocationFailure.unreadable) { try clean(after: read) { truncate($0, 100_000) } }
     }
 
-    /// Another program changes the photo after the cleaner has proved that the photo has no location. The cleaner compares the bytes at the end.
+    /// Another program changes the photo after the cleaner has proved that the photo has no location. At the end, the cleaner
+    /// compares the bytes and finds the change.
     @Test func `a photo that is written after it was proved is not sent`() throws {
         let reads = (1..<100).last { read in
             var isReached = false

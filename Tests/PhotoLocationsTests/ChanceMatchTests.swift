@@ -5,7 +5,8 @@ import Testing
 /// Tests bytes that look like a location only by chance, in blocks that are not text. Real locations of the same forms are
 /// removed.
 @Suite struct ChanceMatchTests {
-    /// Parts of random data and of dark sensor data. Earlier versions overwrote these parts by mistake.
+    /// Parts of random data and of dark sensor data. Earlier versions of Stormy took these bytes for a location and overwrote
+    /// them.
     static let snippets = [
         "104947611306d869151b23fe3896124d8d805aa62a1c24054534c2b0398a33219aac2664460cda238e6f0dc4c27b4fb3ed7983aaf2b2c1cf9c53",
         "b5a34573db924fe3fbbf953ebad8637348fda968eecd66ec2532344efeea0b96f4f169210e7bd81213de3e4be34692560d919f2b35ddaf0dc042",

@@ -95,8 +95,8 @@ import Testing
         #expect(try Cleaned(original).bytes == original)
     }
 
-    /// Deflated properties need few bytes if they repeat a comment. After the locations are removed, the properties do not repeat
-    /// the comment any more.
+    /// Deflated properties need few bytes if they repeat a comment. After the location is removed from the properties, they no
+    /// longer repeat the comment and need more bytes.
     @Test func `a block that becomes longer is held and named`() {
         var state: UInt32 = 7
         let properties = (0..<30).map { index in

@@ -3,7 +3,7 @@ import Testing
 @testable import PhotoLocations
 
 @Suite struct GIFTests {
-    /// Returns a text in sub-blocks. The length of each sub-block is in front of it.
+    /// Returns a text in sub-blocks. The length of a sub-block is stored in front of the sub-block.
     private static func subBlocks(_ text: some Collection<UInt8>, _ size: Int = 255) -> [UInt8] {
         var (result, rest) = ([UInt8](), Array(text))
         while !rest.isEmpty {

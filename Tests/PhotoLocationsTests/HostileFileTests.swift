@@ -21,7 +21,8 @@ import Testing
         do {
             _ = try Cleaned(bytes)
         } catch is LocationFailure {
-            // An error is also a valid result. In this case the file is held, and the reason is reported.
+            // An error is also a valid result. If the cleaning fails with an error, the file is not uploaded, and the reason is
+            // reported.
         }
     }
 

@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    /// The search skips long runs of zeros. Zeros can also be the beginning of a number.
+    /// The search skips long runs of zeros. However, a number in the file can begin with zeros.
     @Test(arguments: 0..<20) func `the place is found after zeros`(_ count: Int) {
         let zeros = [UInt8](repeating: 0, count: 1_000 + count)
         #expect(finds(zeros + [33, 1, 51, 1, 244_224, 10_000].flatMap { Samples.big($0, 4) } + zeros))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Tests locations that follow the name of a tag. Binary numbers of the format are between the name and the location.
+/// Tests locations that follow the name of a tag. The file format stores binary numbers between the name and the location.
 @Suite struct TaggedTextTests {
     private static let place = "+47.3701+008.5491/"
 

@@ -141,8 +141,8 @@ import Testing
         }
     }
 
-    /// The virtual network does not limit response headers. At a reset, it closes the connection. `EndToEnd.InvalidResponses`
-    /// therefore uses real connections for two tests: too many headers, and a reset.
+    /// The virtual network does not limit response headers. If a script resets the connection, the virtual network only closes
+    /// it. `EndToEnd.InvalidResponses` therefore uses real connections for two tests: too many headers, and a reset.
     static let badAnswers = [
         BadAnswer("truncated JSON", "is incomplete", .json(String(Weather.forecast().prefix(1_500)))),
         BadAnswer("empty", "is incomplete", .json("")),

@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    /// The configuration cannot be read because of a disk error or a limit of open files. This is not a mistake of the user.
+    /// The configuration cannot be read because of a disk error or a limit of open files. The user made no mistake in the file.
     @Test(arguments: [
         (EMFILE, 75), (ENFILE, 75), (ENOMEM, 75), (EIO, 74), (ESTALE, 74), (EACCES, 78), (ELOOP, 78), (EISDIR, 78),
     ])

@@ -69,7 +69,8 @@ import Testing
         }
     }
 
-    /// The check cannot be submitted. An app can have only one request of this kind, and another request already exists.
+    /// The check cannot be submitted. An app can have only one app refresh request, and another app refresh request already
+    /// exists.
     @Test func `a check that cannot be submitted keeps its settings`() async throws {
         try await play { home in
             await home.setStartsAgents(false)
@@ -149,8 +150,8 @@ import Testing
 
     // MARK: Missing responses
 
-    /// The download of the forecast continues in the agent and is retried. Until it succeeds, `status` shows the reason why the
-    /// weather is unknown.
+    /// The download of the forecast continues in the agent and is retried. Until the download succeeds, `status` shows the reason
+    /// why the weather is unknown.
     @Test(arguments: [0, 503, 429])
     func `a service that does not respond is shown for each place`(_ status: Int) async throws {
         try await VirtualHome.play(Self.shortTime) { home in

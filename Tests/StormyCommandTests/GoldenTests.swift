@@ -6,7 +6,7 @@ import Testing
 
 /// Compares commands with files in `Golden`: their exit codes and both output streams.
 ///
-/// If `UPDATE_GOLDEN=1` is set and `CI` is not set, writes the files.
+/// If `UPDATE_GOLDEN=1` is set and `CI` is not set, the test writes the files.
 @Suite(.timeLimit(.minutes(30))) struct GoldenTests {
     struct Situation: Sendable, CustomTestStringConvertible {
         let name: String

@@ -58,7 +58,8 @@ import Testing
             home.environment["LC_ALL"] = nil
             home.environment["LC_TIME"] = locale
             home.environment["LANG"] = locale
-            // The first time is in two hours, and the second time is in sixteen hours. Only a time on a later day has a date.
+            // The first scheduled check is in two hours, and the second scheduled check is in sixteen hours. Only a time on a
+            // later day has a date.
             let said = try await home.stormy("schedule").output
             let next = said.split(separator: "\n").first ?? ""
             #expect(next.contains("\(noon) (in ") && next.contains("PM") == noon.contains("PM"), "\(said)")

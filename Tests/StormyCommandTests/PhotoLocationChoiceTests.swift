@@ -21,7 +21,8 @@ import Testing
         _ general: String, _ lines: String, _ options: [String], _ isKept: Bool, _ source: String
     ) async throws {
         try await PhotoHome.play(Self.configuration(general, lines)) { home, store in
-            // With `--recursive`, the test also covers photos in a folder. The same decision must be made for these photos.
+            // With `--recursive`, the test also covers photos in a folder. Stormy must make the same decision for photos in a
+            // folder.
             let photos = [try home.picture("one.jpg", isLocated: true), try home.picture("deep/two.jpg", isLocated: true)]
             let result = try await home.stormy(["upload", "--wait", "--recursive", home.camera.path] + options)
             #expect(result.status == 0, "\(result)")

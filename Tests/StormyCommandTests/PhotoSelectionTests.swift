@@ -223,8 +223,8 @@ import Testing
             let sent = try await home.stormy("upload", "--wait", photo.path)
             #expect(sent.status == 0 && sent.errors.contains("location removed (GPS directory of Exif of JPEG)"), "\(sent)")
             let arrived = try #require(store.contents(of: "hdr.jpg"))
-            // The GPS directory is in the first 160 bytes. The index of pictures, XMP and both pictures follow after it. These
-            // blocks must be unchanged.
+            // The GPS directory is in the first 160 bytes. The index of pictures, XMP and both pictures follow after it. All
+            // blocks after the GPS directory must be unchanged.
             #expect(arrived.count == JPEG.withGainMap.count && arrived.dropFirst(160) == JPEG.withGainMap.dropFirst(160))
             #expect(arrived != JPEG.withGainMap)
         }

@@ -16,7 +16,7 @@ import Testing
         return (row["state"] as? String, receipt?["url"] as? String, receipt?["verified"] as? String)
     }
 
-    /// The PUT of this machine fails. Another machine then stores a file of the same length under the name.
+    /// The PUT of this machine fails. Another machine then stores a file of the same length under the same name.
     @Test(arguments: [1_000, 1_500_000])
     func `a photo whose name another machine took gets another name`(_ count: Int) async throws {
         try await PhotoHome.play(PhotoHome.destination("put")) { home, store in

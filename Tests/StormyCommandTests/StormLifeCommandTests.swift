@@ -29,7 +29,7 @@ import Testing
         home.serve(.json(Weather.forecast(thunder: hours, gusts: gusts, from: home.now)))
     }
 
-    /// Returns the number of notifications that appeared. If a notification replaced another notification, it is not counted.
+    /// Returns the number of notifications that appeared. A notification that replaced another notification is not counted.
     private static func alerts(_ home: VirtualHome) -> Int { home.driver.notifications.history.filter { $0.showings == 1 }.count }
 
     private static func check(_ home: VirtualHome, gusts: Double? = nil) async throws {

@@ -56,8 +56,8 @@ import Testing
         }
     }
 
-    /// These names begin with a hyphen. A parser of options would read an "h" in such a name as a request for help, and would
-    /// exit with 0.
+    /// These file names begin with a hyphen. A parser of options would read an "h" in such a name as a request for help, and
+    /// would exit with 0.
     @Test(arguments: ["-photo.jpg", "-1h.jpg", "-x.jpg", "-vh"])
     func `a name that begins with a hyphen is refused, and nothing is uploaded`(_ name: String) async throws {
         try await PhotoHome.play { home, store in

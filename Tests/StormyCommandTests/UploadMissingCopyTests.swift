@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    /// The spool is still the same folder. The missing copy is therefore lost, and the transfer fails.
+    /// The spool is still the same folder. The missing copy is therefore treated as lost, and the transfer fails.
     @Test func `a photo whose copy was removed is sent again after its upload failed`() async throws {
         try await PhotoHome.play { home, store in
             let photo = try home.picture("a.jpg").path

@@ -323,8 +323,8 @@ import Testing
         }
     }
 
-    /// A warning in a feed of documents causes an alert if its area contains the place. The document is requested once. If the
-    /// service cancels the warning, the notification is removed.
+    /// A warning in a feed of documents causes an alert if its area contains the place. The document of the warning is requested
+    /// only once. If the service cancels the warning, the notification is removed.
     @Test func `a feed warns of what is drawn around the place`() async throws {
         try await play("open-meteo", at: "1,1", "[alerts]\ncap_feeds = [\"\(VirtualHome.origin)/feed.xml\"]\n") { home in
             let (server, cap) = (home.server, CAPAnswer(home))

@@ -243,8 +243,8 @@ private func message(_ text: String) -> String? {
                 "remove one of these") == true)
     }
 
-    /// These lines make an assertion of the TOML library fail, which would end the process. An assertion does not report a
-    /// position, so Stormy finds the line.
+    /// These lines make an assertion of the TOML library fail, which would end the process. The assertion does not report a
+    /// position, so Stormy itself searches for the invalid line.
     @Test(arguments: [
         ("[/a]", 1), ("[[/a]]", 1), ("x = \"[/\"\n  [ =\"x\"]", 2), ("[é]", 1), ("a = [ # [\n]\n[<a]", 3),
         ("a = 'it\\'\n[<a]", 2),
@@ -267,7 +267,7 @@ private func message(_ text: String) -> String? {
         let key = String(repeating: "a.", count: 400_000) + "a"
         let text = opening + key + (opening == "[" ? "" : " = 1") + closing
         #expect(message(text) == "config.toml: not valid TOML: more than 4000 dots are in it; this is not a configuration")
-        // The key follows a `#` in a string. The `#` looks like the beginning of a comment.
+        // The key follows a `#` in a string. The `#` in the string looks like the beginning of a comment.
         #expect(message("x = [\"\"\"\n#\"\"\", {\(key) = 1}]")?.contains("more than 4000 dots") == true)
         let deep = String(repeating: "a.", count: 3_990) + "a = "
         #expect(message(deep + "1")?.hasPrefix("config.toml:1:1: unknown key") == true)

@@ -106,7 +106,7 @@ import Testing
         #expect(try store.checks().count == 1)
     }
 
-    /// If a row cannot be read, it is damaged or comes from a later version. The other rows are still read.
+    /// If a row cannot be read, it is damaged or comes from a later version. Stormy still reads the other rows.
     @Test func `a row that cannot be read is skipped and replaced by the next response`() throws {
         let (here, there) = (
             try store.addPlace("Here", Coordinates(latitude: 1, longitude: 1)),
@@ -165,7 +165,8 @@ import Testing
             return asked
         }
         #expect(try await ask(at: noon) == [stored.lastModified])
-        // If the stored forecast is too old, the request contains no `If-Modified-Since`. A response 304 is therefore an error.
+        // If the stored forecast is too old, the request contains no `If-Modified-Since`. A server must not answer such a request
+        // with 304, so this response is an error.
         await #expect(throws: WeatherError.self) { _ = try await ask(at: noon + 30 * 3600) }
     }
 }

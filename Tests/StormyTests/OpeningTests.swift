@@ -185,7 +185,7 @@ private final class Seen: Sendable {
         }
     }
 
-    /// A service may respond with a forecast for years. Hours that Stormy does not need are not stored.
+    /// A service may respond with a forecast for years. Stormy does not store the hours that it does not need.
     @Test(arguments: [-3_000, 0, 3_000]) func `a trimmed forecast leads to the same assessment`(_ shift: Int) throws {
         let now = Date(timeIntervalSince1970: 1_800_000_000)
         let hours = (-2_000..<2_000).map {

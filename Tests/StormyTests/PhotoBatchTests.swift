@@ -105,7 +105,8 @@ import Testing
         #expect(rest.uploaded == ["a", "b", "c"] && rest.failures.isEmpty)
     }
 
-    /// The session may deliver the end of an upload after the notification of the batch. No later call reports this end.
+    /// The session may deliver the end of an upload after the notification of the batch. No later call would report the end of
+    /// this upload.
     @Test func `a photo that ends after the batch notification leads to another notification`() async throws {
         let folder = URL(fileURLWithPath: NSTemporaryDirectory()).appendingPathComponent(UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: folder) }

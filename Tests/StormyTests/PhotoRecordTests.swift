@@ -71,7 +71,7 @@ import Testing
         #expect(try store.photos().count == 2)
         #expect(once.submission != nil && again.submission == once.submission)
         try end(once)
-        // A ledger from a backup does not contain the completed upload. The agent's copy of the photo is also missing.
+        // A ledger from a backup does not contain the completed upload. The agent's copy of the completed photo is also missing.
         #expect(try end(once, as: .failed) == nil)
         #expect(try begin(storm: 1).photo.state == .completed)
         #expect(try begin(storm: 1).photo.submission == once.submission)
@@ -133,7 +133,7 @@ import Testing
 
     // MARK: Ends
 
-    /// The user retried the transfer. Another process stored the earlier failure late.
+    /// The user retried the transfer. After that, another process stored the earlier failure.
     @Test func `a photo arrives after its failure was stored`() throws {
         let mine = try begin().photo
         try end(mine, as: .failed)

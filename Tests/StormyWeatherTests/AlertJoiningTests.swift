@@ -9,7 +9,7 @@ import Testing
 
     private func area(_ code: String) -> AlertArea { AlertArea(name: code, codes: [RegionCode(type: "EMMA_ID", value: code)]) }
 
-    /// Returns an event of one message. The times are in hours.
+    /// Returns an event of one message. The times of the event are in hours.
     private func event(
         _ name: String, _ from: Double, _ until: Double, hazard: AlertHazard = .wind, severity: CAPSeverity? = .severe,
         language: String? = "de-DE", areas: [AlertArea]? = nil

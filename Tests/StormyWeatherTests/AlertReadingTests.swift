@@ -64,8 +64,8 @@ import Testing
             let infos = seen(heat, language: language)
             #expect(infos.map(\.event) == [event] && infos.map(\.hazard) == [.heat])
         }
-        // The texts in other languages may show the kind of an unknown hazard. If they show two kinds, or if the known kind is
-        // in the same language, the kind remains unknown.
+        // The texts in other languages may show the kind of an unknown hazard. The kind remains unknown in two cases: the other
+        // texts show two kinds, or the only known kind has a text in the same language.
         let two = try read(info("Heat", language: "en") + info("Fog", language: "en") + info("Abcdef", language: "te"))
         #expect(Set(seen(two).map(\.hazard)) == [.heat, .fog, .weather])
         let own = try read(info("Heat", language: "te") + info("Abcdef", language: "te"))
@@ -188,7 +188,7 @@ import Testing
         let coded = try area(shapes, code: "FR035")
         #expect(coded.polygons.isEmpty && !coded.isDrawn && !coded.hasUnreadableShape)
         #expect(try coded.holds(at: annecy) == true && coded.holds(at: at(48.69, 6.18)) == false)
-        // Without a known code, only the shape is used. The user is informed about this.
+        // Without a known code, only the shape is used. The user is informed that the code of the area is unknown.
         for code in [nil, "XX001"] {
             let area = try area(shapes, code: code)
             #expect(area.holds(at: annecy) == nil && area.hasUnreadableShape)

@@ -45,7 +45,7 @@ private func document(
         #expect(info.event == "STARKES GEWITTER" && info.hazard == .thunderstorm && info.severity == .moderate)
         #expect(info.issuer == "Deutscher Wetterdienst" && info.language == "de-DE")
         #expect(info.from == message.sent && info.until == instant("2022-08-26T21:00:00Z"))
-        // The other areas are municipalities. The municipalities have only codes and no polygons.
+        // The other areas in the document are municipalities. The municipalities have only codes and no polygons.
         #expect(info.areas[0].polygons[0].count == 4 && info.areas.dropFirst().allSatisfy { !$0.isDrawn })
         #expect(AlertBook([message]).events(at: at(48, 11), language: nil).first?.infos.isEmpty == true)
         let cuts = stride(from: 0, to: data.count - 20, by: 7).filter { length in
@@ -379,7 +379,8 @@ private func document(
         }
         // The first message is cancelled for one part. At the same time, an update continues the other part.
         #expect(infos([first, here, message("c", 10, .cancel, of: ["a"])]).count == 1)
-        // A message that refers only to the first message ends or replaces all parts. Some services send such messages.
+        // A message that refers only to the first message ends or replaces all parts. Some services send messages that refer only
+        // to the first message.
         #expect(infos([first, here, later, message("c", 60, .cancel, of: ["a"])]).isEmpty)
         #expect(infos([first, here, message("c", 60, .update, of: ["a"], from: 6, until: 7)]).map(\.from) == [noon + 6 * 3600])
     }
@@ -711,6 +712,6 @@ private struct Lineage {
         }
     }
 
-    /// Returns the time of a check: ten minutes after noon. At this time no message has expired.
+    /// Returns the time of a check: ten minutes after noon. Ten minutes after noon, no message has expired yet.
     func now(_ step: [AlertMessage]) -> Date { noon + 600 }
 }

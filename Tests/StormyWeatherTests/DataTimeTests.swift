@@ -6,8 +6,8 @@ private let noon = Date(timeIntervalSince1970: 1_770_465_600)
 
 /// Tests the time of a service's data. A response with data from before an outage must not end warnings.
 @Suite struct DataTimeTests {
-    /// Each row contains the time in the response, the stored time, and whether the response may end warnings. The times are in
-    /// hours after noon.
+    /// Each row contains the time in the response, the stored time, and whether the response may end warnings. The times in the
+    /// rows are in hours after noon.
     @Test(
         arguments: [
             (0, -1, true), (-1, -1, false), (-5, -1, false), (nil, -1, true), (0, nil, true), (nil, nil, true),

@@ -67,8 +67,8 @@ private func day(_ source: String = "One", hours: Range<Int> = 0..<48, _ change:
         #expect(rule.unknownHours(in: forecast, now: noon + 60) == [])
         forecast.hours[4].weatherCode = nil
         #expect(rule.unknownHours(in: forecast, now: noon + 60) == [window(2.5, 3.5)])
-        // The hours of the other service begin on the hour. An hour that begins at half past is filled with the worse of two
-        // values.
+        // The hours of the second service begin at full hours. If an hour of the first service begins at half past, it is filled
+        // with the worse of two values.
         let other = day("Two") { number, hour in if number == 3 { hour.gustsKMH = 90 } }
         let filled = forecast.filled([window(2.5, 3.5)], from: other)
         #expect(filled.hours[4].gustsKMH == 90 && filled.hours[4].source == "Two" && filled.hours.count == forecast.hours.count)

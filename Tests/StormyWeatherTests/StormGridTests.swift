@@ -14,8 +14,8 @@ import Testing
             liftedIndex: air.liftedIndex)
     }
 
-    /// All combinations of values. In each combination, different shares of the rain are showers. `nil` means that the model has
-    /// no value for showers.
+    /// All combinations of values. In each combination, different shares of the rain are showers. The share `nil` means that the
+    /// weather model has no value for showers.
     private static let grid: [OpenMeteoScore] = {
         var grid: [OpenMeteoScore] = []
         for cape in [0, 11, 100, 300, 800, 1500, 2500, 4000] as [Double] {
@@ -74,7 +74,7 @@ import Testing
         #expect(falseCodes > 200 && thunders > 1000 && squalls > 1000, "\(falseCodes), \(thunders), \(squalls)")
     }
 
-    /// Compares the page in the documentation with the results. If `WRITE_TABLES=1` is set, writes the page.
+    /// Compares the page in the documentation with the results. If `WRITE_TABLES=1` is set, the test writes the page.
     @Test func `the documentation page contains the results of the rule`() throws {
         let airs: [(String, OpenMeteoScore)] = [
             ("drizzle in unstable air", air(cape: 2000, -5, 0, rain: 0.2, gusts: 8)),

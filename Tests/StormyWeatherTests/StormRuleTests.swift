@@ -206,7 +206,8 @@ private func why(_ assessment: Assessment) -> String? {
         #expect(StormText.calledOff(place: "Sydney") == "No longer expected: storm in Sydney")
     }
 
-    /// If a storm has already begun, only the time at which it ends is new information. Some desktops show only one line.
+    /// If a storm has already begun, only the time at which it ends is new information. Some desktops show only one line, so the
+    /// text contains only this time.
     @Test func `the text of a storm that has begun contains only its end`() {
         func words(_ from: Double, _ until: Double, at hour: Double) -> String {
             let gusts = StormReason(kind: .gusts, peak: 80, from: noon + from * 3_600, until: noon + until * 3_600)

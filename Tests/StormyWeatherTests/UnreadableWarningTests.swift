@@ -4,7 +4,7 @@ import Testing
 @testable import StormyWeather
 
 /// Tests warnings with a part that cannot be read. A warning with an unreadable part is used, or its earlier state is kept. The
-/// user is informed.
+/// user is informed that a part of the warning cannot be read.
 @Suite struct UnreadableWarningTests {
     /// The time is 2026-07-01T12:00:00Z.
     private let noon = Date(timeIntervalSince1970: 1_782_907_200)

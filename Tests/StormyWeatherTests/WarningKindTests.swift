@@ -38,7 +38,7 @@ import Testing
         #expect(StormRule().words(notCounting: reason, second: nil) == "moderate, but the configured minimum is severe")
     }
 
-    /// Compares the page in the documentation with the kinds that count. If `WRITE_TABLES=1` is set, writes the page.
+    /// Compares the page in the documentation with the kinds that count. If `WRITE_TABLES=1` is set, the test writes the page.
     @Test func `the page names the kinds that count`() throws {
         let rows = AlertHazard.allCases.map { "| \($0.name) | \($0.isStorm ? "**counts**" : "ignored") |" }
         let page = """

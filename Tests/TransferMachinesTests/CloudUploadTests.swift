@@ -243,7 +243,7 @@ import Testing
         talk.hear(200, ["Content-Length": "0"])
         guard case .retry = talk.outcome else { Issue.record("\(talk.lines)"); return }
         #expect(talk.lines.allSatisfy { $0.hasPrefix("HEAD ") || $0.hasPrefix("GET ") }, "\(talk.lines)")
-        // The server now handles the URL again. The first name is free.
+        // The server now handles the URL again. The first file name that the upload tries is free.
         talk.hear(404)
         talk.hear(404)
         #expect(talk.lines.last == talk.lines.first, "\(talk.lines)")

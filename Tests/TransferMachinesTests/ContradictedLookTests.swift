@@ -83,7 +83,7 @@ import Testing
         #expect(talk.machine.memory == nil)
         talk = Dialogue(plan(.s3), resuming: talk.memory)
         #expect(talk.machine.openName == name)
-        // The next upload uses another token. At first, the server also refuses this token.
+        // The next upload uses another token. At first, the server also refuses the other token.
         talk.hear(403)
         talk.hear(206, ours)
         #expect(talk.outcome == .finished(remoteURL: name), "\(talk.lines)")
@@ -151,7 +151,8 @@ import Testing
 
     // MARK: A MOVE without a clear success
 
-    /// The name already belongs to the file of another machine. A proxy sent 502 instead of 412, and 404 for the temporary file.
+    /// The name already belongs to the file of another machine. A proxy sent 502 instead of the server's 412. For the temporary
+    /// file, the response is 404.
     @Test(arguments: [UploadKind.webdav, .nextcloud], [false, true])
     func `a file of our length after a MOVE without a clear yes is read back`(_ kind: UploadKind, _ isMeasured: Bool) {
         for (comparison, expected) in [(BodyComparison.same, "noon.jpg"), (.differs, nil)] as [(BodyComparison, String?)] {

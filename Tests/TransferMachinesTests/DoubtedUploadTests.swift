@@ -189,7 +189,7 @@ import Testing
         var other = talk
         talk.hear(302, ["Location": "/welcome"])
         #expect(talk.message?.contains("redirected to /welcome") == true, "\(talk.lines)")
-        // If the server redirects no other URL, it has stored the form. The form is not sent again.
+        // If the server redirects no other URL, it has stored the form. A stored form is not sent again.
         other.hear(404)
         #expect(other.outcome == .finished(remoteURL: "https://h/up") && other.lines.last == "GET https://h/t1", "\(other.lines)")
     }

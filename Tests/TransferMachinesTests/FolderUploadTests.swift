@@ -112,8 +112,8 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(ask(&machine)?.line == (status == 404 ? "HEAD \(next)" : "PUT \(next) body"))
     }
 
-    /// All responses are lost, and the server does not support HEAD. The server stores at most two copies, and the upload does
-    /// not end with an error.
+    /// All responses are lost, and the server does not support HEAD. The server stores at most two copies of the file, and the
+    /// upload does not end with an error.
     @Test(arguments: [405, 501]) func `a server without HEAD stores at most two copies`(_ status: Int) {
         let own = "a/b/noon%2012%3A00-t1.jpg"
         var machine = UploadMachine(plan: plan(.put))

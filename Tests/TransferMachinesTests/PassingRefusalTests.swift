@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    /// Passes the next response to an upload. In this case, the server does not have the file.
+    /// Passes the next response to an upload. The response shows that the server does not have the file.
     private func step(_ talk: inout Dialogue, _ request: WireRequest) {
         switch (request.method, request.url.contains("/1")) {
         case ("HEAD", true): talk.hear(200, ["Upload-Offset": "0", "Upload-Complete": "?0", "Tus-Resumable": "1.0.0"])

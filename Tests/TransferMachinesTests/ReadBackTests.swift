@@ -227,7 +227,7 @@ import Testing
 
     // MARK: When a file is read back
 
-    /// A server sends 201 for a new file. If it replaced a file, it sends 200 or 204.
+    /// A server sends 201 for a new file. If the server replaced a file, it sends 200 or 204.
     @Test(arguments: [200, 204])
     func `a PUT that may have replaced a file is read back`(_ status: Int) {
         var talk = Dialogue(plan())
@@ -248,7 +248,7 @@ import Testing
         #expect(finishes(talk, .length) && talk.lines.count == 3)
     }
 
-    /// After the PUT, another machine replaced the file. The upload checks the file after that.
+    /// After the PUT, another machine replaced the file. The upload then checks the file on the server.
     @Test func `a file with another entity tag than the PUT made is read back`() {
         var talk = Dialogue(plan())
         talk.hear(404)

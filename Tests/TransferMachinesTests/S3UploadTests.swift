@@ -308,7 +308,7 @@ struct Dialogue {
         #expect(talk.lines == ["HEAD \(key)", "HEAD \(key)", "PUT \(key) 0+100"])
     }
 
-    /// Two uploads use one name at the same time. The second upload finds on the server that the first upload has begun.
+    /// Two uploads use one name at the same time. The second upload detects on the server that the first upload has begun.
     @Test func `a name that another upload has begun is taken`() {
         let next = key.replacing(".jpg", with: "-1.jpg")
         var talk = Dialogue(plan())

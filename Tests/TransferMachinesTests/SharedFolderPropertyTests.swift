@@ -98,8 +98,8 @@ import Testing
                 let answer = server.answer(request, senders[index].photo)
                 if !wasThere, dice.chance(10) { server.hidden[request.url] = Int.random(in: 1...3, using: &dice) }
                 if !dice.chance(20) { end = answer }
-                // Another program may respond instead of the server. The response of another program does not depend on the
-                // server's result.
+                // Another program may respond instead of the server. The response of this other program does not depend on what
+                // the server did.
                 let isCheck = request.method == "HEAD" && senders[index].machine.openName != nil
                 let foreign = request.method == "PUT" ? [400, 409] : isCheck ? [405, 501, 421] : [421]
                 if dice.chance(5) {

@@ -5,7 +5,8 @@ import Testing
 @testable import TransferMachines
 
 /// Runs the machine of each protocol against a server of this protocol. The network loses requests and responses, and cuts
-/// bodies. Processes crash. At the end the photo must be stored once, with the bytes that were sent.
+/// bodies. The uploading processes crash at random times. At the end the photo must be stored once, with the bytes that were
+/// sent.
 @Suite struct StoreUploadPropertyTests {
     private enum Way: String, CaseIterable {
         case resumable, oldResumable, s3, s3Parts, nextcloud, immich

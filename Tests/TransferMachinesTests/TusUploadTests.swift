@@ -113,7 +113,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         let memory = UploadMemory(step: .append, place: "https://h/files/1", creations: 1)
         var machine = UploadMachine(plan: plan(), resuming: memory)
         #expect(play(&machine, [at(99, 200), at(100)]).lines == ["HEAD https://h/files/1", "PATCH https://h/files/1 99+1"])
-        // The last response was lost. The server has all bytes.
+        // The last response was lost. The server already has all bytes of the file.
         machine = UploadMachine(plan: plan(), resuming: memory)
         #expect(play(&machine, [at(100, 200)]).outcome == .finished(remoteURL: "https://h/files/1"))
     }
@@ -248,7 +248,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
     // MARK: The end
 
-    /// In the protocol, 403, 404 and 410 mean that the upload does not exist any more. SeaweedFS sends 404 for every complete
+    /// In the protocol, 403, 404 and 410 mean that the server no longer has the upload. SeaweedFS sends 404 for every complete
     /// upload.
     @Test(arguments: [403, 404, 405, 410, 501])
     func `a server that does not show a complete upload is believed, with the response as proof`(_ status: Int) {

@@ -56,8 +56,7 @@ import Testing
             try await mover.move(album)
         }
 
-        /// Waits for the next album. If the app moves another album, the test fails. Without this check, the test would wait
-        /// forever.
+        /// Waits for the next album. If the app moves another album, the test fails, because it would otherwise wait forever.
         func expect(_ name: String) async throws {
             let next = await begun.stream.first { _ in true }
             try #require(next == name)

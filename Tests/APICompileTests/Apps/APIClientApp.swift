@@ -1,5 +1,5 @@
-// A networking layer without Combine: typed requests, retries, and responses to challenges. The code is written for iOS, and only
-// the imports are different.
+// A networking layer without Combine: typed requests, retries, and responses to challenges. The code was written for iOS, and
+// only its imports were changed.
 import BackgroundTransfer
 
 struct Endpoint<Response: Decodable & Sendable>: Sendable {

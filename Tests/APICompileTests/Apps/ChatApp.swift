@@ -1,5 +1,5 @@
-// A chat app. Messages are received in the background, and the user can reply from the notification. The code is written for iOS,
-// and only the imports are different.
+// A chat app. Messages are received in the background, and the user can reply from the notification. The code was written for
+// iOS, and only its imports were changed.
 import BackgroundTasks
 import BackgroundTransfer
 import UserNotifications

@@ -1,5 +1,5 @@
 // A feed reader that is written like Apple's sample app of 2019. A refresh loads the feed with chained operations, and the
-// database is cleaned at night. The code is written for iOS, and only the imports are different.
+// database is cleaned at night. The code was written for iOS, and only its imports were changed.
 import BackgroundTasks
 import BackgroundTransfer
 

@@ -1,5 +1,5 @@
-// Forecasts for a widget. Each place has a background session, which launches the app. The code is written for iOS, and only the
-// imports are different.
+// Forecasts for a widget. Each place has a background session, which launches the app. The code was written for iOS, and only its
+// imports were changed.
 import BackgroundScenes
 import BackgroundTransfer
 

@@ -1,5 +1,5 @@
-// Exports the samples of a health store in batches, at night and on external power. An interrupted export continues at its
-// anchor. The code is written for iOS, and only the imports are different.
+// Exports the samples of a health store in batches, at night and on external power. An interrupted export continues after the
+// last exported sample (the anchor). The code was written for iOS, and only its imports were changed.
 import BackgroundTasks
 import BackgroundTransfer
 

@@ -1,5 +1,5 @@
-// Moves a photo library into a new layout. The user starts the migration, and the system shows its progress. The code is written
-// for iOS 26, and only the imports are different.
+// Moves a photo library into a new layout. The user starts the migration, and the system shows its progress. The code was written
+// for iOS 26, and only its imports were changed.
 import BackgroundTasks
 
 struct LibraryAlbum: Sendable, Equatable {

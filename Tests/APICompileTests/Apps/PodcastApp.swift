@@ -1,5 +1,5 @@
-// The downloads of a podcast player. The user can pause and resume a download, also after a failure. The code is written for iOS,
-// and only the imports are different.
+// The downloads of a podcast player. The user can pause and resume a download, also after a failure. The code was written for
+// iOS, and only its imports were changed.
 import BackgroundTasks
 import BackgroundTransfer
 import UserNotifications

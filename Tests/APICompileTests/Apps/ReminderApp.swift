@@ -1,5 +1,5 @@
-// Calendar reminders. The user can complete or snooze a reminder with buttons. The code is written for iOS, and only the imports
-// are different.
+// Calendar reminders. The user can complete or snooze a reminder with buttons. The code was written for iOS, and only its imports
+// were changed.
 import UserNotifications
 
 struct Reminder: Codable, Identifiable, Hashable, Sendable {

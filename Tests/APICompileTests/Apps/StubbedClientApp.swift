@@ -1,5 +1,5 @@
-// A client of a weather service, and the stub that the client's tests use instead of the network. The code is written for iOS,
-// and only the imports are different.
+// A client of a weather service, and the stub that the client's tests use instead of the network. The code was written for iOS,
+// and only its imports were changed.
 import BackgroundTransfer
 
 struct CurrentWeather: Codable, Equatable, Sendable {

@@ -1,5 +1,5 @@
-// Uploads photos as forms. The bodies are written to files, because background sessions upload only files. The code is written
-// for iOS, and only the imports are different.
+// Uploads photos as forms. The bodies are written to files, because background sessions upload only files. The code was written
+// for iOS, and only its imports were changed.
 import BackgroundTransfer
 
 struct MultipartFormWriter {

@@ -112,7 +112,7 @@ extension EndToEnd.Doctor {
 
 extension EndToEnd.Login {
     /// The verdict that `doctor` prints about a force quit is true. The user manager restarts a killed agent, and the agent
-    /// restarts a killed app. No command is needed.
+    /// restarts a killed app. The user does not need to run a command.
     @Test func `the user manager restarts a killed agent, and the agent restarts a killed launch`() throws {
         // The launch runs until the test kills it.
         Weather.serve(.silence, on: server)

@@ -268,8 +268,8 @@ enum PlantedFaults {
 
     private static func entry(_ patient: Patient) -> String { patient.path("config/autostart/background-agent-stormy.desktop") }
 
-    /// `doctor` detects a user manager by its socket. This socket accepts no requests. Requests are not needed, because the test
-    /// only checks whether the unit is found at the next login.
+    /// `doctor` detects a user manager by its socket. In this test, the socket of the user manager accepts no requests. Requests
+    /// are not needed, because the test only checks whether the unit is found at the next login.
     private static func installUnits(_ patient: Patient) throws {
         try patient.shell(
             "mkdir -p '\(patient.path("run/systemd"))'; : > '\(patient.path("run/systemd/private"))'; rm '\(entry(patient))'")

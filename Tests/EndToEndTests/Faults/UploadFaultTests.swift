@@ -172,7 +172,7 @@ extension EndToEnd {
     }
 }
 
-/// Compares the page in the documentation with the results of the test. If `WRITE_TABLES=1` is set, writes the page.
+/// Compares the page in the documentation with the results of the test. If `WRITE_TABLES=1` is set, the test writes the page.
 private enum UploadFaultPage {
     static let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()

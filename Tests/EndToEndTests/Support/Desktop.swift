@@ -129,7 +129,8 @@ final class Desktop {
         server = nil
     }
 
-    /// Ends the notification server and starts another server. The same happens when the user changes the desktop.
+    /// Ends the notification server and starts another server. The server is also replaced when the user changes to another
+    /// desktop.
     func restartServer() throws {
         server?.end()
         server = nil
@@ -170,8 +171,8 @@ final class Desktop {
         return titles
     }
 
-    /// Returns the titles that were sent up to now. A marker signal is sent last, so that the method misses no title and need not
-    /// wait for a timeout.
+    /// Returns the titles that were sent up to now. The method first sends a marker signal. When the marker arrives, all earlier
+    /// titles have arrived, so no timeout is needed.
     func receivedTitles() throws -> [String] {
         let marker = "marker-" + UUID().uuidString
         let own = ProcessInfo.processInfo.environment.merging(environment) { $1 }
@@ -193,8 +194,8 @@ final class Desktop {
         return shownAgain > 0
     }
 
-    /// Parses a line of the monitor. The arguments of Notify follow the call, one per line. The third string is the title. The
-    /// first number is the number of the notification that is replaced.
+    /// Parses a line of the monitor. The arguments of Notify follow the call, one per line. The third string argument is the
+    /// title. The first number argument identifies the notification that is replaced.
     private func take(_ line: String) {
         if line.contains("string \"image-data\"") { pictures += 1 }
         if line.contains("string \"suppress-sound\"") { isSilent = true }

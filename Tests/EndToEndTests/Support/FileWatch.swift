@@ -1,7 +1,7 @@
 import CLinux
 import Foundation
 
-/// Waits for changes of a file to which another process appends. The wait uses inotify.
+/// Waits for changes of a file to which another process appends. The type uses inotify to detect the changes.
 enum FileWatch {
     /// Returns the text of the file as soon as `condition` is true. Returns `nil` after `seconds`.
     static func wait(_ path: String, seconds: Double = Home.patience, until condition: (String) -> Bool) -> String? {

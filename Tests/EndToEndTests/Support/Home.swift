@@ -283,8 +283,8 @@ final class Home {
         try waitForEnded("appRefresh")
     }
 
-    /// Waits until all notifications are shown and recorded as shown. A test that kills the agent must wait for this. If an agent
-    /// is killed between the two steps, the next agent shows the notification again.
+    /// Waits until all notifications are shown and recorded as shown. A test must call this method before it kills the agent. If
+    /// an agent is killed before it recorded a notification as shown, the next agent shows the notification again.
     func waitForNoticesRemembered() throws {
         try wait("notices") { transaction in
             try transaction.notifications().contains { $0.state == .pending || $0.state == .presenting } ? nil : true

@@ -50,7 +50,7 @@ final class ProvingHome {
         }
     }
 
-    /// Starts an export that takes one step for each byte in the pipe. The export and the test run at the same time.
+    /// Starts an export that takes one step for each byte in the pipe. The export runs while the test continues.
     func beginExport(_ identifier: String, steps: Int, pipe: StepPipe) throws -> Child {
         var environment = home.environment
         environment["PROVING_STEPS"] = pipe.path
@@ -87,7 +87,8 @@ final class StepPipe {
 }
 
 extension Home {
-    /// Moves the occurrence of a request. The effect is the same as if the machine had been off or its clock had been wrong.
+    /// Moves the occurrence of a request. The request is then in the same state as after a time in which the machine was off or
+    /// its clock was wrong.
     func moveOccurrence(of identifier: String, byDays days: Double) throws {
         let seconds = days * 86_400
         try Ledger(directories).write { transaction in

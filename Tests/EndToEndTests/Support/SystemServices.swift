@@ -140,7 +140,7 @@ final class SystemServices {
         if isThere == nil { throw Desktop.Trouble("logind was not asked for \(what), but \(asked)") }
     }
 
-    /// The mock of logind. Like logind, it refuses a lock while a sleep is in progress (systemd#14045).
+    /// The mock of logind. Like logind, the mock refuses a lock while a sleep is in progress (systemd#14045).
     private static let login = #"""
         import os
         import dbus

@@ -5,8 +5,8 @@ import StormyFixtures
 extension Weather {
     static func serve(_ script: ResponseScript, on server: FaultyServer) { server.route("GET", path, script) }
 
-    /// Serves a stormy forecast. The headers are sent immediately. The body waits for the gate "rest", which this method
-    /// closes.
+    /// Serves a stormy forecast. The headers are sent immediately. The body is sent when the test opens the gate "rest", which
+    /// this method closes.
     static func serveHeld(on server: FaultyServer) {
         server.closeGate("rest")
         let forecast = forecast()

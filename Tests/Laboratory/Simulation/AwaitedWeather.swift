@@ -2,8 +2,8 @@ import ProcessSupport
 import BackgroundLedger
 import Foundation
 
-// The changes of the ledger that the API modules make for an awaited transfer. The simulated processes make these changes
-// directly.
+// The changes of the ledger that the API modules make for an awaited transfer. The simulated processes change the ledger
+// directly, without the API modules.
 extension LedgerTransaction {
     /// Makes the process wait for the weather. If a transfer is running, the process waits for this transfer. Otherwise, a
     /// transfer begins. Returns the number of the transfer.

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Random numbers that depend only on a seed (SplitMix64). Only one thread at a time uses them. The lock makes the type
-/// `Sendable`.
+/// Random numbers that depend only on a seed (SplitMix64). Only one thread at a time uses the generator. The lock only makes the
+/// type `Sendable`.
 final class Dice: RandomNumberGenerator, Sendable {
     private let state: Mutex<UInt64>
 

@@ -196,7 +196,7 @@ extension Simulation {
 
 // Simulates the time before the command `why` has to list the reasons why a request does not run.
 extension Simulation {
-    /// Lets half a day to one and a half days pass. Events in this time prevent requests from running.
+    /// Lets half a day to one and a half days pass. Random events prevent requests from running during these days.
     ///
     /// - Returns: The number of days.
     func liveToAQuestion() throws -> Double {

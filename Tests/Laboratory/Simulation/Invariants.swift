@@ -135,8 +135,8 @@ struct InvariantWatch {
             processes[launch] = (awake, Self.budget(of: kind) + AgentSettings().grace + 5)
         }
         guard machine.hasAgent, !machine.isAgentBeginning else { return agentSince.number = -1 }
-        // If an agent cannot write, it checks the processes once a minute. The warning and the kill can therefore each be one
-        // minute late.
+        // If an agent cannot write to the ledger, it checks the processes only once a minute. The warning and the kill can
+        // therefore each be one minute late.
         if machine.isAgentInSetback { for launch in processes.keys { lateness[launch] = 120 } }
         lateness = lateness.filter { processes[$0.key] != nil }
         for (launch, process) in processes {
@@ -187,7 +187,8 @@ extension Simulation {
         return broken
     }
 
-    /// Examines the two days without faults. The app's check of each noon of the clock must run once, within a minute.
+    /// Examines the two days without faults at the end of the simulation. For each noon that the clock shows, one daily check
+    /// must run within a minute.
     private func noonsOfTheCalm(_ history: [LaunchRecord]) -> [String] {
         guard let since = watch.calmSince else { return [] }
         var broken: [String] = []

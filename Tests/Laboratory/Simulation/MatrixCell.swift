@@ -26,8 +26,8 @@ package struct MatrixCell: Sendable {
         MatrixPromises.exceptions[state]?[cause] ?? MatrixPromises.usual[state] ?? "?"
     }
 
-    /// `true` if the cause ends a process of the app, but no process is running in this state. In this case the cause has no
-    /// effect.
+    /// `true` if the cause ends a process of the app, but no process is running in this state. A cause that ends a process then
+    /// has no effect.
     package var findsNobody: Bool {
         [.timeRunsOut, .appIsTerminated, .appIsKilled].contains(cause)
             && ![.checkIsAsking, .answerIsBeingDelivered, .noticeWasPressed].contains(state)

@@ -22,7 +22,8 @@ package struct NoonHerd: Sendable {
         package var refused = 0
         /// The number of seconds from noon until the last installation of a time zone has received its response.
         package var lastAnswer = 0
-        /// The number of installations that receive no response within two hours. A check does not wait longer.
+        /// The number of installations that receive no response within two hours. A check waits for a response for at most two
+        /// hours.
         package var givenUp = 0
     }
 
@@ -36,8 +37,8 @@ package struct NoonHerd: Sendable {
     package func play() -> Outcome {
         let (dice, policy) = (Dice(seed: seed), RetryPolicy.standard)
         var outcome = Outcome()
-        // The requests of each second of the day. Each request contains the number of earlier attempts of its installation, and
-        // the second of the installation's noon.
+        // The requests of each second of the day. For each request, the entry contains the number of earlier attempts of the
+        // installation, and the second at which its noon was.
         var asking = [[(attempts: Int, noon: Int)]](repeating: [], count: Self.zones * 3_600 + Self.patience + 1)
         for number in 0..<installations {
             let noon = number % Self.zones * 3_600

@@ -49,8 +49,8 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     private(set) var sentAgain: Set<Data> = []
     private var hasOldLedger = false
     private var storms = 0
-    /// The processes that had to stop waiting for a response, because their time was up. These processes receive no response any
-    /// more.
+    /// The processes that had to stop waiting for a response, because their time was up. A process that stopped waiting does not
+    /// receive the response.
     private var handedOver: Set<ProcessIdentity> = []
 
     init(_ machine: SimulatedHost, _ dice: Dice) { (self.machine, self.dice) = (machine, dice) }
@@ -305,8 +305,8 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         guard let file = transfer.wholeFile(in: machine.directories.spool),
             let found = try? FileDigest.sha256(of: file)
         else {
-            // If the ledger comes from a backup, it may list a delivered file as undelivered. A delivered file is removed from
-            // the spool.
+            // If the ledger comes from a backup, it may list a delivered file as undelivered. The spool then no longer contains
+            // the delivered file.
             if !hasOldLedger { memory.broken.append("download \(id) is completed and its file is not there") }
             return
         }

@@ -5,9 +5,9 @@ import Foundation
 
 /// Proves the causes that `why` reports for a request that did not run.
 ///
-/// A seed is simulated several times up to the same time. After this time, each run continues in a different way. If no cause is removed, the
-/// request must not run. If all named causes are removed, the request must run. If all causes except one are removed, the request
-/// must not run.
+/// A seed is simulated several times up to the same time. After this time, each run continues in a different way. If no cause is
+/// removed, the request must not run. If all named causes are removed, the request must run. If all causes except one are
+/// removed, the request must not run.
 package struct WhyProof {
     package struct Tally: Sendable {
         package var days = 0.0
@@ -28,8 +28,8 @@ package struct WhyProof {
     /// The number of seconds within which a request must run if no cause prevents the request from running. The time is necessary
     /// because other due requests run first.
     private static let turns = 20.0
-    /// The minimum number of seconds for which unchanged requests are observed. If a cause ends later by itself, the time is
-    /// longer.
+    /// The minimum number of seconds for which unchanged requests are observed. If a cause ends later by itself, the requests are
+    /// observed until that time.
     private static let patience = 3_600.0
 
     private let seed: UInt64
@@ -70,7 +70,8 @@ package struct WhyProof {
 
     // MARK: The three continuations
 
-    /// Removes no cause. A request must not run until all its causes have ended by time alone. After that, it must run.
+    /// Removes no cause. A request must not run until all its causes have ended by time alone. After all causes have ended, the
+    /// request must run.
     private mutating func leave(_ questions: [Question], in life: Life) throws {
         let began = life.now
         var begun: [String: Date] = [:]
@@ -94,7 +95,7 @@ package struct WhyProof {
         }
     }
 
-    /// Removes exactly the named causes. The request must run after that.
+    /// Removes exactly the named causes. The request must run after its causes are removed.
     private mutating func removeAll(_ question: Question) throws {
         let life = try Life(seed)
         for cause in question.causes where cause.metAt == nil { try life.remove(cause, of: question) }
@@ -104,7 +105,7 @@ package struct WhyProof {
         }
     }
 
-    /// Removes all named causes except one. The request must not run.
+    /// Removes all named causes except one. The request must not run, because one cause remains.
     private mutating func removeAllBut(_ kept: ConditionVerdict, _ question: Question) throws {
         let life = try Life(seed)
         let removed = question.causes.filter { $0 != kept }

@@ -2,7 +2,8 @@ import BackgroundTasks
 import Dispatch
 import Foundation
 
-/// A chain of refreshes, as in many real apps. The handler first completes its task, and then submits the next refresh.
+/// A chain of refreshes, as in many real apps. The handler of each refresh first completes its task, and then submits the next
+/// refresh.
 struct Chain: @unchecked Sendable {  // because the task guards its own state
     /// The part of the app that submits the next refresh: the `handler`, a `task`, or the `main` queue.
     let order: String

@@ -29,8 +29,8 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
         ])
     }
 
-    /// Returns the presentation options of `PROVING_PRESENT`. The value is the raw value of the options. If the value is
-    /// "silence", the delegate does not respond.
+    /// Returns the presentation options of `PROVING_PRESENT`. The value of `PROVING_PRESENT` is the raw value of the options. If
+    /// the value is "silence", the delegate does not respond.
     func userNotificationCenter(
         _ center: UNUserNotificationCenter, willPresent notification: UNNotification,
         withCompletionHandler completionHandler: @escaping @Sendable (UNNotificationPresentationOptions) -> Void

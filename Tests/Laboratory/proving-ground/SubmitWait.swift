@@ -41,7 +41,7 @@ struct SubmitWait {
     }
 }
 
-/// Writes 8 KiB durably again and again, like a commit. The separate file does not grow.
+/// Writes 8 KiB durably again and again, like a commit. The file to which it writes does not grow.
 private final class DiskProbe: Sendable {
     private struct State {
         var seconds: [Double] = []

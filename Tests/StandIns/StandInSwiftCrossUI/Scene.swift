@@ -1,6 +1,6 @@
 import Foundation
 
-/// A scene is defined by its node. The protocol has no `body`.
+/// A scene is defined by its node. The protocol of scenes has no property `body`.
 @MainActor
 public protocol Scene {
     associatedtype Node: SceneGraphNode where Node.NodeScene == Self

@@ -7,7 +7,7 @@ import Foundation
 enum StormBug: String, CaseIterable, Sendable {
     // Rule: a new storm alerts.
     case newIsNotShown, newAlertsOnlyIfSevere, newIsSilent
-    // Rule: changed text is updated silently. If the user dismissed the notification, its text is not updated.
+    // Rule: changed text is updated silently. If the user dismissed a storm's notification, its text is not updated.
     case updateAlerts, updateIsDropped, dismissalIsForgotten
     // Rule: a higher level alerts again.
     case higherIsDroppedAfterDismissal, higherIsDroppedAfterSnooze, higherIsUpdated

@@ -54,7 +54,7 @@ struct StormJudge {
     /// The data of a notification that waits for a server. A process that died may have added this notification.
     private var waiting: Support?
     /// The earliest beginning of the storm that a check found before its process died without an alert. The next check may alert
-    /// for this beginning.
+    /// the user because of this beginning.
     private var owed: Date?
     private var possibleReturns: [Date] = []
     private var length = 0

@@ -155,7 +155,8 @@ private struct Story {
         return AlertEvent(messages: [identifier] + (earlier.map { [$0] } ?? []), state: .standing, infos: [info])
     }
 
-    /// Makes a check with a calm forecast. Some official warnings are valid, and other warnings are cancelled.
+    /// Makes a check with a calm forecast. During this check, some official warnings are valid, and other official warnings are
+    /// cancelled.
     mutating func warn(
         _ state: StormNotificationState.State, _ standing: [AlertEvent], cancelled: [String] = [], memory: StormLife.Memory? = nil
     ) {
@@ -191,7 +192,7 @@ private struct Story {
     }
 }
 
-/// Tests the rules of storms. Each rule is one row of the page.
+/// Tests the rules of storms. Each rule is one row of the table on the documentation page.
 @Suite struct StormLifeTests {
     private struct Row {
         let before: String
@@ -343,7 +344,7 @@ private struct Story {
         return story
     }
 
-    /// Compares the page in the documentation with the rules. If `WRITE_TABLES=1` is set, writes the page.
+    /// Compares the page in the documentation with the rules. If `WRITE_TABLES=1` is set, the test writes the page.
     @Test func `the page lists what each rule does`() throws {
         let names: [StormLife.Command: String] = [
             .alert: "alerts", .showSilently: "is shown silently", .update: "the text is updated silently",

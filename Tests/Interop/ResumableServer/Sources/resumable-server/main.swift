@@ -1,4 +1,5 @@
-// Apple's NIOResumableUpload in front of a folder. The name of a complete upload is the last part of its URL's path.
+// A server that stores uploads in a folder, with Apple's NIOResumableUpload. The name of a complete upload is the last part of
+// its URL's path.
 //
 //     resumable-server FOLDER PORT [PUBLIC-PORT]
 import Foundation
