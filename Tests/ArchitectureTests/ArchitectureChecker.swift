@@ -4,7 +4,7 @@ struct ArchitectureChecker {
     var house: ArchitectureRules
 
     static let maximumLines = 400
-    /// The maximum number of lines of the agent's composition root, which has to be short.
+    /// The maximum number of lines of `BackgroundAgentTool`, which connects the parts of the agent and has to be short.
     static let compositionRootLines = 120
 
     // MARK: Dependencies
@@ -69,7 +69,7 @@ struct ArchitectureChecker {
         }
         findings += report(
             source, ["standardError.write(Data", "standardOutput.write(Data"], "ends the process if it cannot be written")
-        // These fake servers of tests do not import ProcessSupport.
+        // The module ServerScripts contains fake servers, and does not import ProcessSupport.
         if source.target != "ServerScripts" {
             findings += report(source, ["UUID" + "()"], "is zeros if too many files are open; use UUID.random()")
         }

@@ -32,7 +32,8 @@ import Testing
         ProcessIdentity(pid: process.pid, start: process.start ^ 1 << 40)
     }
 
-    /// Adopts a launch whose recorded process has the PID of an unrelated process. Expects that this process receives no signal.
+    /// Lets a launcher take over a launch whose recorded process has the PID of an unrelated process. Expects that this process
+    /// receives no signal.
     private func expectNoSignal(recorded: (ProcessIdentity) -> ProcessIdentity) throws {
         let ground = try Ground()
         let starter = ProcessLauncher(ledger: ground.ledger, loop: ground.loop)

@@ -17,9 +17,9 @@ final class Bench {
     var transport = FakeTransport()
     var presenter = FakePresenter()
     let conditions = FakeConditions()
-    /// The activator of agents that are started later; `nil` if no service starts an agent that has exited.
+    /// The activator that the test passes to later agents; `nil` if no service starts an agent that has exited.
     var activator: FakeActivator?
-    /// The wake clock of agents that are started later; `nil` if the machine cannot be woken.
+    /// The wake clock that the test passes to later agents; `nil` if the machine cannot be woken.
     var wakeClock: FakeWakeClock?
     var sleep: FakeSleepManager?
     /// Events from other threads to the agent.

@@ -231,7 +231,7 @@ import Testing
         #expect(try bench.launch(bench.onlyLive()).servedOccurrence == bench.instant("2025-06-10T10:00:00Z"))
     }
 
-    /// The delay is a number of seconds. A clock change does not prolong the delay.
+    /// The delay is stored as a number of seconds, and not as a date. A clock change does not prolong the delay.
     @Test(arguments: [-60.0, -3_600, -604_800, -31_536_000] as [Double])
     func `a clock that is set back does not prolong a delay`(_ step: Double)
         throws

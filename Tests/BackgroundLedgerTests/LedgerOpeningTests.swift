@@ -42,7 +42,7 @@ import Testing
         let ledger = try test.open()
         #expect(try ledger.pragma("synchronous") == "2")
         #expect(try ledger.pragma("journal_mode") == "wal")
-        // The setting is also used for a ledger that already exists.
+        // The setting `synchronous` is also used for a ledger that already exists.
         #expect(try test.open().pragma("synchronous") == "2")
     }
 

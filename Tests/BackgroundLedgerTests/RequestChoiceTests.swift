@@ -68,7 +68,7 @@ import Testing
         if settling == nil { #expect(next == lives.compactMap { $0.1.nextAttempt(in: world, now: now) }.min()) }
     }
 
-    /// The column `needs` contains the same bits as the set that the verdicts of the request give.
+    /// The column `needs` contains one bit for each condition that the verdicts of the request contain.
     @Test func `the needs column has the needs of the request`() throws {
         for kind in [LaunchKind.appRefresh, .processing] {
             for bits in 0..<8 {

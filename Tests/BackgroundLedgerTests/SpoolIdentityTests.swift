@@ -46,8 +46,8 @@ import Testing
         #expect(try ledger.read { try $0.missingCopies(in: spool) } == [])
     }
 
-    /// The path of the spool now leads to another folder, for example because a backup was restored, or because the folder was
-    /// moved to another disk.
+    /// The path of the spool now leads to another folder, for example because a backup was restored or the folder was moved to
+    /// another disk.
     @Test func `a new spool with every copy becomes known`() throws {
         let ledger = try test.open()
         _ = try upload(ledger)

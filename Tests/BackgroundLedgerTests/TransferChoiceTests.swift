@@ -68,7 +68,7 @@ import Testing
         #expect(chosen.map(\.id) == [lone])
     }
 
-    /// Behind the busy host there are more hosts than one query examines.
+    /// In the queue, the busy host is followed by more hosts than one query examines.
     @Test func `all of many hosts behind a busy host are served`() throws {
         try ledger.write { transaction in
             for _ in 0..<40 { _ = try transaction.insert(record("busy") { $0.priority = 0.9 }) }

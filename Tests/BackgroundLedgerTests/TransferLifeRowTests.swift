@@ -69,7 +69,7 @@ import TransferMachines
         #expect(read?.life.phase == .held(by: .app, next: .waiting(until: Self.start + 60)))
     }
 
-    /// An earlier version wrote this text. Agents and apps of different versions read each other's rows.
+    /// An earlier version of Stormy wrote this JSON text. Agents and apps of different versions read each other's rows.
     @Test func `the order of an upload keeps its JSON form`() throws {
         let test = try TestLedger()
         let ledger = try test.open()

@@ -190,15 +190,15 @@ import Testing
 
     /// The user presses the notification while the agent shows it again.
     @Test func `a press during another showing closes the notification unless its text is new`() {
-        // New text is being shown under the same number. The new text stays on the screen.
+        // The server is already showing new text under the same number. The new text stays on the screen.
         var other = NoticeLife(phase: .presenting, serverID: 7, trouble: nil, deliveredAt: nil, endedAt: nil)
         #expect(other.isPressable(as: 7) && other.handle(.pressed(serverID: 7, now: now)) == [])
         #expect(other.phase == .presenting)
-        // The same text is being shown again. The user therefore pressed the notification with this text.
+        // The server is showing the same text again. The user therefore pressed the notification with this text.
         var same = NoticeLife(phase: .presenting, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
         #expect(same.handle(.pressed(serverID: 7, now: now)) == [.withdraw(serverID: 7)])
         #expect(same.phase == .closed)
-        // The notification server ended after the user pressed the notification. The next server is already showing the notification.
+        // The notification server ended after the user pressed the notification. The next server already shows the notification.
         for phase in [NoticeLife.Phase.pending, .presenting] {
             var late = NoticeLife(phase: phase, serverID: nil, trouble: nil, deliveredAt: now, endedAt: nil)
             #expect(late.isPressable(as: 7) && late.handle(.pressed(serverID: 7, now: now)) == [])

@@ -64,7 +64,7 @@ private func instant(_ text: String) throws -> Date {
             "7:00 in winter time")
     }
 
-    /// In every time zone, the computed end of the quiet hours is at most 11 hours in the future, and is not inside the quiet
+    /// In every time zone, the computed end of the quiet hours is at most 11 hours in the future. The end is not inside the quiet
     /// hours.
     @Test(arguments: ["Europe/Berlin", "Australia/Lord_Howe", "Antarctica/Troll", "Africa/Casablanca", "America/Nuuk"])
     func `the end of quiet hours is later and outside the quiet hours`(_ name: String) throws {

@@ -153,12 +153,12 @@ private struct LaunchWorld {
     private var now = Date(timeIntervalSince1970: 1_750_000_000)
     /// The number of seconds that passed, independent of the clock.
     private var passed = 0.0
-    /// The times of this agent's first check, warning and kill, in passed seconds.
+    /// The times of this agent's first check, warning and kill, measured in the seconds of `passed`.
     private var firstCheck: Double?
     private var warnedAt: Double?
     private var killedAt: Double?
-    /// The number of seconds that a launch may run beyond its time limit because the user made a choice, because the work made
-    /// progress, or because the work is a continuation.
+    /// The number of seconds that a launch may run beyond its time limit. The reasons are a choice of the user, progress of the
+    /// work, or a continuation.
     private var allowance = 0.0
     private var firstReason: StopReason?
     private var firstResult: LaunchOutcome?

@@ -2,7 +2,7 @@ import BackgroundScheduling
 import Foundation
 import Testing
 
-/// Tests of the wake of a machine, its work and its next sleep. The tests consist of single cases and thousands of generated
+/// Tests of a machine that wakes up, works and sleeps again. The tests consist of single cases and thousands of generated
 /// sequences.
 @Suite struct SystemWakeTests {
     private typealias ClockReading = SystemWake.ClockReading

@@ -1,6 +1,7 @@
 import Foundation
 
-/// Python's zoneinfo with the tables of the system. zoneinfo is an independent implementation of time zones.
+/// A source of expected times: Python's zoneinfo with the time zone tables of the system. zoneinfo is an independent
+/// implementation of time zones.
 ///
 /// For every zone and every clock change from 1970 to 2040, the oracle lists the instants of a daily time on the days around the
 /// change.

@@ -50,7 +50,7 @@ import Testing
         try await run { driver, directories in
             let task = try upload(in: directories.state)
             let copy = try task.takeSnapshot().file
-            // According to the clock, the copy is older than any time that the agent waits.
+            // According to the clock, the copy is now so old that the agent would remove a copy without an owner.
             try await driver.stepClock(by: .seconds(400 * 86_400))
             await driver.killAgent()
             try await driver.startAgent()

@@ -14,7 +14,8 @@ import Testing
             propertyList: PropertyListSerialization.data(fromPropertyList: manifest, format: .xml, options: 0))
     }
 
-    /// Sets the home of this process to a temporary folder, and returns the folder. Only tests in a separate process call this function.
+    /// Sets the home of this process to a temporary folder, and returns the folder. Only tests in separate processes call this
+    /// function.
     private static func enterHome() -> URL {
         let home = FileManager.default.temporaryDirectory.appendingPathComponent("registration-" + UUID().uuidString)
         for name in ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"] { setenv(name, home.path, 1) }

@@ -37,8 +37,8 @@ import TransferMachines
         #expect(configuration.httpCookieStorage?.cookies?.map(\.name) == ["fruit"])
         _ = try await session.data(from: url("/see"))
         #expect(cookie() == "fruit=apple")
-        // Another session with the same configuration uses the same store. A session with another configuration uses another
-        // store.
+        // Another session with the same configuration uses the same cookie store. A session with another configuration uses
+        // another cookie store.
         _ = try await URLSession(configuration: configuration).data(from: url("/see"))
         #expect(cookie() == "fruit=apple")
         _ = try await URLSession(configuration: .ephemeral).data(from: url("/see"))

@@ -133,7 +133,7 @@ import Testing
 
     // MARK: Invalidation
 
-    /// A task is outstanding as soon as it is created.
+    /// A session waits for each of its tasks, even if the task is created but not resumed.
     @Test func `a session that finishes waits for tasks that are not resumed yet`() async throws {
         server.route("GET", "/f", .file("whole", etag: "\"1\""))
         let recorder = Recorder()

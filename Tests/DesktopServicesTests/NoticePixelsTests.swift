@@ -3,7 +3,7 @@ import Testing
 
 @testable import DesktopServices
 
-/// Tests of the pictures that a notification server receives, made from any file.
+/// Tests of how picture files are converted into the pixels that a notification server receives.
 @Suite final class NoticePixelsTests {
     private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pixels-\(UUID().uuidString)")
 

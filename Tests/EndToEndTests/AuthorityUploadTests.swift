@@ -26,7 +26,7 @@ extension EndToEnd {
             chmod(secrets.path, 0o600)
         }
 
-        /// Mounts an empty store, and writes the configuration for it.
+        /// Adds an empty upload destination to the server, and writes the configuration for it.
         private func serve(_ way: UploadWay, line: String) throws -> any UploadStore {
             let store = try way.makeStore(prefix: "/up", in: home.folder.appendingPathComponent("server"))
             server.mount(store)

@@ -40,7 +40,7 @@ extension EndToEnd {
             let pid = try #require(home.agentPID)
             let internet = try ["tcp", "tcp6"].flatMap { table in try sockets(of: pid, in: table, column: 9) { _ in true } }
             #expect(!internet.isEmpty, "the socket belongs to the transfer")
-            // The state 0A is LISTEN.
+            // The value 0A in the fourth column is the state LISTEN.
             #expect(internet.allSatisfy { $0.split(separator: " ")[3] != "0A" }, "\(internet)")
             #expect(try ["udp", "udp6"].allSatisfy { table in try sockets(of: pid, in: table, column: 9) { _ in true }.isEmpty })
             // The flag 00010000 marks a listening socket. If a socket has a name, the eighth column contains the name.

@@ -71,7 +71,7 @@ extension EndToEnd {
                 try transaction.setFact(.sessionEnvironment, nil)
                 let why = try Child(
                     Home.product("stormy"), ["why"], environment: home.environment, output: file.fileDescriptor)
-                // The explanation is printed before the command waits for the ledger.
+                // The command prints its explanation before it waits for the ledger.
                 #expect(FileWatch.wait(output.path) { $0.contains("time: waiting for") } != nil)
                 return why
             }

@@ -114,7 +114,8 @@ extension EndToEnd {
             // The folder is moved before it is removed. Without the move, a running agent could add files during the removal.
             for name in (0...).lazy.map({ "gone-\($0)" }) {
                 try FileManager.default.moveItem(at: state, to: home.folder.appendingPathComponent(name))
-                // If an agent checks the folder after it was moved and before the rename, the agent creates the folder again.
+                // Between the move and this rename, an agent can create the folder again. The rename then fails, and the test
+                // repeats both steps.
                 if rename(copy.path, state.path) == 0 { break }
                 try #require(errno == ENOTEMPTY || errno == EEXIST)
             }

@@ -53,7 +53,7 @@ extension EndToEnd {
 
         /// - Parameter seconds: The seconds until the alarm.
         private func wake(after seconds: Double = 2) throws {
-            // The seconds are counted from now, so that the time that the services needed has no effect.
+            // The seconds until the alarm are counted from this line, because the start of the services took some time.
             try Ledger(app.home.directories).write { transaction in
                 let begin = Date(timeIntervalSinceNow: seconds)
                 let request = RequestRecord(
@@ -194,7 +194,7 @@ extension EndToEnd {
             #expect(said.status == 0 && said.output.contains("is woken from sleep for the check"))
             #expect(try home.status("schedule", "wakesSystem") as? Bool == true)
             #expect(try home.stormy("status").output.contains("wakes the machine"))
-            // The last chosen time is kept.
+            // The schedule keeps the time that was chosen last.
             try home.stormy("schedule", "--at", "11:00")
             #expect(try home.wait("the check") { try $0.request("StormyNoon")?.wakesSystem } == true)
             // The home has no system bus.

@@ -75,7 +75,7 @@ import Testing
         #expect(ScriptFile.grammar.contains("greet \(words.prefix { $0 != " " })"))
     }
 
-    /// The help prints the grammar.
+    /// The help prints the grammar of script files, so the grammar must be complete.
     @Test func `the grammar lists every step and certificate fault`() {
         for step in [
             "status", "header", "interim", "body", "body-file", "body-noise", "drip", "chunk", "last-chunk", "file", "raw",

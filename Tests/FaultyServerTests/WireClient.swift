@@ -27,7 +27,7 @@ final class WireClient: Sendable {
             }
         }
         guard result == 0 else { throw ConnectFailure(code: errno) }
-        // The timeouts let a test that hangs fail.
+        // If a test hangs, these timeouts make the test fail.
         var limit = timeval(tv_sec: 1200, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         limit = timeval(tv_sec: sendTimeout / 1000, tv_usec: sendTimeout % 1000 * 1000)

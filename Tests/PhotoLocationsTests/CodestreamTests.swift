@@ -7,7 +7,7 @@ import Testing
         [0xFF, kind] + Samples.big(text.count + 4, 2) + Samples.big(registration, 2) + text
     }
 
-    /// Coded data that contains text. The search must not read this text.
+    /// Coded image data in which some bytes look like text. The search must not read this text.
     private static let coded = Array("geo:12.345678,98.765432".utf8) + [0xFF, 0x12, 0x80]
 
     /// Returns a codestream with segments in the main header, and with segments in the header of one tile part.

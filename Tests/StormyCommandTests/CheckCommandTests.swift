@@ -41,7 +41,7 @@ import Testing
     @Test func `gusts in an unknown unit are reported as unreadable and not as missing`() async throws {
         try await play { home in
             let answer = Weather.forecast(thunder: [], from: home.now)
-            // JSON may contain the slash with an escape.
+            // In JSON, the slash of "km/h" may be written with a backslash.
             home.serve(.json(answer.replacing("km\\/h", with: "furlong").replacing("km/h", with: "furlong")))
             try await home.stormy("place", "add", "Here", "1,1")
             #expect(try await home.row()["unreadable"] as? [String] == ["gusts"])

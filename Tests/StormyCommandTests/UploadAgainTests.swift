@@ -62,8 +62,8 @@ import Testing
         }
     }
 
-    /// The user retries the photo while a command gives the same photo again. The retry has changed the store, but not yet the
-    /// ledger.
+    /// The user retries the photo while another command uploads the same photo again. The retry has changed the store, but not
+    /// yet the ledger.
     @Test func `a photo that is given again while it is retried arrives once`() async throws {
         try await playRefusedOnce { home, store, photo in
             #expect(try await home.stormy("upload", "--wait", photo).status == 69)

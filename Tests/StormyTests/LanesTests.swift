@@ -36,7 +36,7 @@ import Testing
         #expect(work.done.sorted() == Array(0..<100))
     }
 
-    /// In each lane, one item hangs until all other items are completed.
+    /// In each lane (one queue of items), one item hangs until all other items are completed.
     @Test func `stalled items do not delay other items`() async {
         let work = Work()
         await Lanes(count: 4, patience: .milliseconds(20)).forEach(of: Array(0..<50)) { number in

@@ -4,7 +4,8 @@ import Testing
 
 @testable import Stormy
 
-/// Tests every verdict, format and result of the search. No photo is uploaded with its location unless the user is informed.
+/// Tests every verdict, every format, and every result of the search for locations. No photo is uploaded with its location unless
+/// the user is informed.
 @Suite struct PhotoPrivacyTests {
     private func ends(_ format: PhotoFormat?, _ verdict: PhotoCleaner.Verdict, _ looksLocated: Bool) -> PhotoPrivacy {
         PhotoPrivacy(format: format, verdict: verdict, looksLocated: looksLocated)

@@ -163,7 +163,7 @@ import Testing
         (late.state, late.submission) = (.failed, "key:other")
         try store.change([late], from: .queued)
         #expect(try photo(other.id).state == .queued)
-        // A photo that is held has no transfer.
+        // A photo that waits for a good time has no transfer.
         late = other
         late.state = .held
         try store.change([late], from: .queued)

@@ -207,8 +207,8 @@ import Testing
 
     @Test(
         arguments: [
-            // The shapes are: an area two metres wide, the shape of the digit 8, the Arctic within a circle of latitude, and a
-            // strip at the date line.
+            // The shapes are an area two metres wide, the digit 8, the Arctic within a circle of latitude, and a strip at the
+            // date line.
             ("47,8 47.00002,8 47.00002,8.00002 47,8.00002", 47.00001, 8.00001),
             ("47,8 47.000002,8 47.000001,8.000002", 47.000001, 8.000001),
             ("0,0 2,2 2,0 0,2", 0.3, 1), ("60,-180 60,-90 60,0 60,90 60,180", 80, 10),

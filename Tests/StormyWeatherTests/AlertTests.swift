@@ -126,7 +126,7 @@ private func document(
         let content = try AlertFeed.parse(Data(feed("<![CDATA[\(latin)]]>").utf8), base: "https://a.example/")
         guard case .message(let message)? = content.entries.first else { throw WeatherError.noData }
         #expect(message.infos.map(\.event) == ["Sturm – Böen"])
-        // If an entry contains another text, or a warning that cannot be read, the link of the entry is used.
+        // If an entry of a feed contains only text, or a warning that cannot be read, Stormy follows the link of the entry.
         for text in ["<![CDATA[<p>An alert</p>]]>", "An alert", "<![CDATA[<alert/>]]>", "<![CDATA[<alert>]]>"] {
             #expect(try entries(feed(text)) == ["https://a.example/1"], "\(text)")
         }

@@ -2,7 +2,7 @@ import Foundation
 import StormyWeather
 import Testing
 
-/// A row of the list. The columns up to `expected` were written before the region table was read.
+/// A row of the list of towns. The columns up to `expected` were written before the region table was read.
 private struct Town {
     let name: String
     let place: Coordinates

@@ -239,7 +239,7 @@ import Testing
             Issue.record("\(talk.lines) \(String(describing: talk.outcome))")
             return
         }
-        // The upload repeats its question to the server, and sends nothing else.
+        // The upload repeats its check on the server, and sends nothing else.
         talk.hear(200, ["Content-Length": "0"])
         guard case .retry = talk.outcome else { Issue.record("\(talk.lines)"); return }
         #expect(talk.lines.allSatisfy { $0.hasPrefix("HEAD ") || $0.hasPrefix("GET ") }, "\(talk.lines)")

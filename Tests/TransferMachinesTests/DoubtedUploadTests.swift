@@ -161,7 +161,7 @@ import Testing
         #expect((talk.outcome == .finished(remoteURL: "http://h/up")) == isStored)
     }
 
-    /// Gateways for single sign-on send such redirects to a log-in page over https, also at the host of the server.
+    /// Gateways for single sign-on redirect requests to a log-in page over https, also at the host of the server.
     @Test(
         arguments: ["https", "http"],
         [

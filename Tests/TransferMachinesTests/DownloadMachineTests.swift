@@ -274,7 +274,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         else { Issue.record("no retry"); return }
         #expect(trouble.code == -1005)
         #expect(machine.partial == held(40, of: 100))
-        // If the server closes the connection without an error, the effect is the same.
+        // If the server closes the connection without an error, the download is also retried.
         guard case .retry = attempt(&machine, head(206, part), durable: 70).1 else { Issue.record("no retry"); return }
         var weak = DownloadMachine(request: TransferRequest(url: url), partial: nil)
         let command = attempt(&weak, head(200, ["ETag": "W/\"1\""]), failure: .connectionLost, durable: 40).1
@@ -298,7 +298,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
             return
         }
         #expect(trouble.code == code && trouble.isWaitingForNetwork == waits && after > 0)
-        // The stored code of the error must have the same result, because the ledger contains only the code.
+        // The error code in the ledger must lead to the same result, because the ledger contains only this code.
         #expect(TransferTrouble.isUnreachable(recordedCode: trouble.recordedCode) == waits)
         if waits { #expect(TransferTrouble.recordedNetworkCodes.contains(trouble.recordedCode)) }
         #expect(machine.partial == held(40, of: 100))

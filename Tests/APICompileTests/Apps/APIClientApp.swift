@@ -112,7 +112,7 @@ final class APIClient: Sendable {
     }
 }
 
-/// The delegate of the session, which answers challenges and records metrics.
+/// A session delegate that responds to challenges and records metrics.
 final class SessionAuthenticator: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
     private let credentials: [String: URLCredential]
     private let lock = NSLock()
@@ -159,7 +159,7 @@ final class SessionAuthenticator: NSObject, URLSessionTaskDelegate, @unchecked S
     }
 }
 
-/// The delegate of the session with async methods, which newer code uses.
+/// A session delegate with async methods, as in newer code.
 final class AsyncAuthenticator: NSObject, URLSessionTaskDelegate, Sendable {
     private let user: String
     private let password: String

@@ -11,7 +11,7 @@ struct HealthSample: Codable, Sendable, Equatable {
 
 /// Hides HealthKit behind a protocol, so that tests can run the app without HealthKit.
 protocol HealthSampleSource: Sendable {
-    /// Returns the samples after an anchor, and the new anchor.
+    /// Returns the samples that follow an anchor, and the anchor for the next call.
     func samples(after anchor: Int, limit: Int) async throws -> (samples: [HealthSample], anchor: Int)
 }
 

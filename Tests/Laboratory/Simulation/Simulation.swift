@@ -110,7 +110,7 @@ package final class Simulation {
         }
     }
 
-    /// All notes of the run.
+    /// All notes that were recorded during the run.
     package var story: [String] { machine.transcript }
 
     func noon() -> RequestRecord {

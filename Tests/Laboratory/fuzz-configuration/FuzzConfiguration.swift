@@ -2,7 +2,7 @@ import Foundation
 import StormyConfiguration
 import StormyWeather
 
-/// The time of all assessments, in July 2026.
+/// The time at which all warnings are assessed, in July 2026.
 private let now = Date(timeIntervalSince1970: 1_783_000_000)
 
 /// Assesses warnings that refer to each other in any way and have any areas.

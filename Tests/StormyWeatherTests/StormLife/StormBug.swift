@@ -9,7 +9,7 @@ enum StormBug: String, CaseIterable, Sendable {
     case newIsNotShown, newAlertsOnlyIfSevere, newIsSilent
     // Rule: changed text is updated silently. If the user dismissed a storm's notification, its text is not updated.
     case updateAlerts, updateIsDropped, dismissalIsForgotten
-    // Rule: a higher level alerts again.
+    // Rule: if a storm reaches a higher level, it alerts again.
     case higherIsDroppedAfterDismissal, higherIsDroppedAfterSnooze, higherIsUpdated
     // Rule: the first official warning counts as a higher level.
     case warningIsNotHigher, warningIsTakenForShown, warningIsDropped

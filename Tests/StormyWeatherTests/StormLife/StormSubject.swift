@@ -106,7 +106,7 @@ struct StormSubject {
         let look = StormCheckData(
             assessment, rule: rule, forecast: input.gusts == nil ? nil : forecast, fetchedAt: input.fetchedAt, now: now)
         let seen = bug?.look(look, forecast, life) ?? look
-        // If a storm ended long ago, it is not compared.
+        // If a storm ended long ago, it is not compared with the new forecast.
         let known = life.flatMap { $0.window.until > now - 12 * 3600 ? [(Int64(1), $0)] : nil } ?? []
         for change in StormLife.follow(known, seen) {
             switch change {
