@@ -78,8 +78,8 @@ import Testing
         #expect(!bench.host.hasFinished)
     }
 
-    /// If the network or the power changes, the request can become due. Only a running agent is notified of such a change, so the
-    /// agent must not exit.
+    /// If the network or the power changes, the request can become due. Only a running agent is notified when the network or the
+    /// power changes, so the agent must not exit.
     @Test(arguments: ["network", "power"])
     func `the agent does not exit while a request waits for a condition`(_ what: String) throws {
         try bench.hear(

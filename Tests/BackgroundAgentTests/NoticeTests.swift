@@ -265,7 +265,7 @@ import Testing
     }
 
     /// The app sets new content before the server has responded to the call that shows the earlier content. After the response,
-    /// the agent shows the new content instead.
+    /// the agent replaces the earlier content by the new content.
     @Test func `new content is shown after the response for the earlier content`() throws {
         try add()
         let worse = NotificationContent(
@@ -382,7 +382,7 @@ import Testing
         #expect(try record().state == .withdrawn)
     }
 
-    /// All work is ended before the server has responded. The agent waits for the response, so that it can withdraw the
+    /// All work is ended before the server has responded. The agent waits for the response, so that it can remove the
     /// notification.
     @Test func `an agent that stops waits until a removed notification is withdrawn`() throws {
         try add()

@@ -85,7 +85,7 @@ import Testing
         #expect(wake.handle(.falling, at: Self.at(2, awake: 2)) == [])
         #expect(wake.handle(.machineState(MachineState()), at: Self.at(2, awake: 2)) == [.allowSleep])
         #expect(wake.alarm == next)
-        // The next alarm has the same effect as the first alarm.
+        // At the next alarm, the commands are the same as at the first alarm.
         #expect(wake.tick(at: Self.at(86_400, awake: 3)) == [.delaySleep, .look])
     }
 

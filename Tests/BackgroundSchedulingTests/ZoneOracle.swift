@@ -3,8 +3,7 @@ import Foundation
 /// A source of expected times: Python's zoneinfo with the time zone tables of the system. zoneinfo is an independent
 /// implementation of time zones.
 ///
-/// For every zone and every clock change from 1970 to 2040, the oracle lists the instants of a daily time on the days around the
-/// change.
+/// For every clock change of every zone from 1970 to 2040, the oracle lists the instants of a daily time around the change.
 struct ZoneOracle {
     /// A change of a zone's clocks.
     struct Change {

@@ -283,7 +283,7 @@ import UserNotifications
                 }
                 try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "ask"))
                 _ = try await driver.finish(driver.advanceToNextLaunch())
-                // If `#require` fails in the test, it has the same effect as this error.
+                // A failed `#require` throws an error like this error.
                 throw Own()
             }
         }

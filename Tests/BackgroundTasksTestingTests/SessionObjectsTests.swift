@@ -111,8 +111,8 @@ import Testing
         }
     }
 
-    /// Another process began the upload. The session can therefore report that it delivered all events before the delegate has
-    /// received the end of the upload.
+    /// Another process began the upload. The session can therefore report that all events were delivered, although the delegate
+    /// has not yet received the end of the upload.
     @Test func `an end is delivered when the delegate has received it, even after a late decision`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             driver.network.server("https://api.test").route("PUT", "/photo", .status(201, body: "stored"))
@@ -137,7 +137,8 @@ import Testing
         }
     }
 
-    /// A configuration of background sessions. The agent does not launch the app when tasks of such a session end.
+    /// A configuration of background sessions. The agent does not launch the app when tasks of a session with this configuration
+    /// end.
     private static var quietConfiguration: URLSessionConfiguration {
         let configuration = URLSessionConfiguration.background(withIdentifier: "files")
         configuration.sessionSendsLaunchEvents = false

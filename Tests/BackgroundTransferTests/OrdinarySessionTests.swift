@@ -131,7 +131,7 @@ import Testing
 
         var lines: [String] { heard.withLock { $0.lines } }
 
-        /// The recorded lines without the end of the session, because this end may follow the end of the task at any time.
+        /// The recorded lines without the line for the end of the session, which may come at any time after the end of the task.
         var told: [String] { lines.filter { $0 != "invalid" } }
     }
 

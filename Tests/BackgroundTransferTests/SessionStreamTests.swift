@@ -77,8 +77,8 @@ import Testing
         #expect(count == 32 << 20)
     }
 
-    /// Returns two counts of the bytes that the server has written to its socket. The method waits until the number does not grow
-    /// any more.
+    /// Returns two counts of the bytes that the server has written to its socket. The method waits until the number stops
+    /// growing.
     private func stableCount(_ path: String) async throws -> (Int, Int) {
         var last = -1
         while true {

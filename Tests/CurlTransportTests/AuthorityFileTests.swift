@@ -40,7 +40,8 @@ struct AuthorityFileTests {
         await other.server.stop()
     }
 
-    /// libcurl keeps connections open for later requests. A request with other authorities must not use such a connection.
+    /// libcurl keeps connections open for later requests. A request with other authorities must not use an open connection of an
+    /// earlier request.
     @Test func `a request is not sent over the connection of other authorities`() async throws {
         let (secure, other) = (try await Self.secureServer(), try await TLSServer())
         let bench = Bench()

@@ -30,8 +30,8 @@ final class ChildProcess: Sendable {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
         posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
-        // Other tests also start children, and wait for the end of the output of these children. A frozen child must not keep
-        // such an output open.
+        // Other tests also start children, and wait for the end of the output of these children. A frozen child must not keep the
+        // output of another child open.
         for descriptor in 3..<Self.descriptors { posix_spawn_file_actions_addclose(&actions, descriptor) }
 
         // Threads of libdispatch block signals. A child inherits the blocked signals, and would not end on SIGTERM.

@@ -44,7 +44,7 @@ final class KnownServer: Sendable {
 
     var identity: String? { told.withLock { $0 } }
 
-    /// Returns a handler that stores facts about servers and withdrawals. The handler passes other events on.
+    /// Returns a handler that stores facts about servers and removed notifications. The handler passes other events on.
     func ear(_ events: EventFeed<PresenterEvent>) -> @Sendable (PresenterEvent) -> Void {
         { event in
             switch event {

@@ -72,8 +72,8 @@ final class HabitServer: Sendable {
     /// Switches do-not-disturb on or off.
     func inhibit(_ isOn: Bool) throws { try ask("Inhibit", isOn ? "true" : "false") }
 
-    /// Before the server answers the next replacement, it sends three signals about the old content: a press, a reply and a
-    /// closing.
+    /// Before the server answers the next replacement, it sends three signals about the old content: the user pressed a button,
+    /// replied, and closed the notification.
     func closeBeforeReply() throws { try ask("LeaveBeforeAnswer") }
 
     /// Broadcasts that the user closed a notification.

@@ -165,8 +165,8 @@ extension RealDesktop {
             }
         }
 
-        /// Plasma 6 sends no signal when a notification with buttons leaves the screen. If such a notification is replaced,
-        /// Plasma keeps the replacement in its history.
+        /// Plasma 6 sends no signal when a notification with buttons leaves the screen. If a notification with buttons is
+        /// replaced, Plasma keeps the replacement in its history.
         @Test(arguments: [("Plasma", true), ("Plasma", false), ("another", true), ("another", false)])
         func `an alert is a new notification on Plasma, and a replacement elsewhere`(_ name: String, _ alerts: Bool) async throws
         {

@@ -87,8 +87,8 @@ enum KernelSupplies {
         }
     }
 
-    /// A network bridge for containers exists only while the containers are running. The address of such a bridge must not
-    /// identify a network.
+    /// A network bridge for containers exists only while the containers are running. The address of a network bridge for
+    /// containers must not identify a network.
     @Test func `the addresses of hardware interfaces distinguish networks`() throws {
         let folder = try TemporaryFolder.make()
         try FileManager.default.createDirectory(

@@ -7,8 +7,8 @@ import Testing
 @Suite(.besideOthers) enum EndToEnd {}
 
 /// Limits the number of concurrent tests of real processes and runs them on threads that may block. The tests wait in system
-/// calls for a process or a file. Swift's shared pool has only one thread per processor, so two such waits on two processors
-/// would block all tests.
+/// calls for a process or a file. Swift's shared pool has only one thread per processor, so on two processors, two waiting tests
+/// would block all other tests.
 struct BesideOthers: SuiteTrait, TestTrait, TestScoping {
     let isRecursive = true
 

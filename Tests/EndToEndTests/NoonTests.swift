@@ -97,7 +97,7 @@ extension EndToEnd {
                 """
             let result = try Child.run("unshare", Namespaces.asOwnUser(script), environment: home.environment)
             #expect(result.output.contains("completed") && !result.output.contains("crashed"), "\(result)")
-            // The agent continues to run inside the namespace. The test does not use `quit`, because `quit` would withdraw the
+            // The agent continues to run inside the namespace. The test does not use `quit`, because `quit` would remove the
             // pending notification.
             try home.waitForQuiet()
             #expect(try desktop.receivedTitles() == ["Storm expected in Here"])

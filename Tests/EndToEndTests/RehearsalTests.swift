@@ -69,8 +69,8 @@ extension EndToEnd {
             }
         }
 
-        /// Waits for a process of a scenario. For a short time between two scenarios, no such process is running. The loop
-        /// needs no pause, because reading /proc takes some time.
+        /// Waits for a process of a scenario. For a short time between two scenarios, no process of a scenario is running. The
+        /// loop needs no pause, because reading /proc takes some time.
         private static func waitForProcess(with temporary: URL, beside pid: Int32) -> Bool {
             let deadline = Date().addingTimeInterval(20)
             while Date() < deadline { if processes(with: temporary).contains(where: { $0 != pid }) { return true } }

@@ -214,7 +214,8 @@ extension EndToEnd {
 
         @Test(arguments: files)
         func `a database of a newer version is left untouched`(_ file: String) throws {
-            // When the last connection closes, it writes all data into the file. After that, the bytes do not change any more.
+            // When the last connection closes, it writes all data into the file. After the last connection is closed, the bytes
+            // of the file no longer change.
             let changed = try Child.run(
                 "sqlite3", [url(file).path, "INSERT INTO grdb_migrations VALUES ('99: from the future')"],
                 environment: home.environment)

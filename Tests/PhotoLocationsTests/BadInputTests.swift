@@ -136,8 +136,8 @@ import Testing
         #expect(!cleaned.contains("Zurich") && cleaned.contains("PK\u{1}\u{2}photo.jpg"))
     }
 
-    /// A location in deflated data after a picture cannot be changed. If the picture contains the same location, the photo is
-    /// held, that is, not uploaded.
+    /// A location in deflated data after a picture cannot be changed. If the picture contains the same location, the photo is not
+    /// uploaded.
     @Test func `a deflated copy of a location behind a JPEG picture is held`() throws {
         let text = Array("taken at 47.370094 north, 8.549106 east, on a day of hail and storms".utf8)
         let deflated = try #require(Deflate.deflate(text, into: 200))

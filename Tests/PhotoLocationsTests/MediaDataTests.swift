@@ -2,7 +2,8 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Tests media data that no index table of the film refers to. Like free space, such media data can contain any bytes.
+/// Tests media data that no index table of the film refers to. Like free space, media data without an index table can contain any
+/// bytes.
 @Suite struct MediaDataTests {
     private static let coded = Array("latitude: 12.345678, longitude: 98.765432 in coded data".utf8)
     private static let sentence = Array("$GPRMC,123519,A,4722.2056,N,00832.9464,E,022.4,084.4,230394,003.1,W*64\r\n".utf8)

@@ -48,7 +48,7 @@ import Testing
         #expect(try !cleaned(Samples.packet("", "\(name)=\"\(value)\"")).contains(value))
     }
 
-    /// Each of these XML marks is opened but not closed. ExifTool still reads the properties after such a mark.
+    /// Each of these XML marks is opened but not closed. ExifTool still reads the properties that follow an unclosed XML mark.
     @Test(arguments: ["<?rdf:Alt>", "<!--", "<![CDATA["])
     func `a mark without an end does not hide a place`(_ mark: String) throws {
         let text = try cleaned(Samples.packet("<dc:title>Hail\(mark)<photoshop:City>Secret place</photoshop:City>"))

@@ -22,7 +22,7 @@ import Testing
             #expect(queued.status == 0 && queued.output.contains("held until there is external power"), "\(queued)")
             #expect(try await home.rows("transfers").map { $0["state"] as? String } == ["held", "held"])
             #expect(try await home.stormy("why", "StormyUploads").output.contains("external power"))
-            // The original photo is not needed any more.
+            // The original photo is no longer needed.
             try FileManager.default.removeItem(at: photos[0])
             try await home.driver.setConditions { $0.isOnExternalPower = true }
             try await home.driver.advance(by: .seconds(60))

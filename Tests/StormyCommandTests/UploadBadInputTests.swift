@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    /// These file names begin with a hyphen. A parser of options would read an "h" in such a name as a request for help, and
+    /// These file names begin with a hyphen. A parser of options would read an "h" after the hyphen as a request for help, and
     /// would exit with 0.
     @Test(arguments: ["-photo.jpg", "-1h.jpg", "-x.jpg", "-vh"])
     func `a name that begins with a hyphen is refused, and nothing is uploaded`(_ name: String) async throws {

@@ -165,8 +165,8 @@ import Testing
             return asked
         }
         #expect(try await ask(at: noon) == [stored.lastModified])
-        // If the stored forecast is too old, the request contains no `If-Modified-Since`. A server must not answer such a request
-        // with 304, so this response is an error.
+        // If the stored forecast is too old, the request contains no `If-Modified-Since`. Without `If-Modified-Since`, a response
+        // 304 is an error.
         await #expect(throws: WeatherError.self) { _ = try await ask(at: noon + 30 * 3600) }
     }
 }

@@ -203,7 +203,7 @@ private final class Seen: Sendable {
             world.serve(0)
             let seen = world.listen(world.asyncOpen())
             while seen.words.last != "waitingForUser" { await Task.yield() }
-            // A separate connection simulates another process. GRDB does not observe changes of such a connection.
+            // A separate connection simulates another process. GRDB does not observe changes that a separate connection makes.
             try StormyStore(folder: world.settings.dataFolder).addPlaceForTest("A")
             while !seen.isOver { try await world.driver.advance(by: .milliseconds(100)) }
             #expect(seen.words == ["connecting", "waitingForUser", "connecting", "0 of 1", "1 of 1", "open"])

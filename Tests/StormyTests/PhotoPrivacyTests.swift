@@ -187,7 +187,7 @@ import Testing
         #expect(
             PhotoLocation.isPresent(
                 in: Data([0xFF, 0xD8, 0xFF, 0xD9]) + Data("\u{0}\u{0}\u{0}\u{18}ftypmp42....moov".utf8) + place))
-        // Large pictures contain such bytes by chance.
+        // Large pictures contain by chance bytes that look like a location.
         #expect(!PhotoLocation.isPresent(in: Data([0xFF, 0xD8, 0xFF, 0xD9]) + place))
         #expect(!PhotoLocation.isPresent(in: Data([0xFF, 0xD8, 0xFF, 0xD9]) + Data("....ftypmp42....moov".utf8) + place))
     }

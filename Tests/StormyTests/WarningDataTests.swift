@@ -156,7 +156,7 @@ import Testing
         }
         for hours in [1.0, 2] { #expect(try severities(documents, at: hours) == [.severe, .extreme]) }
         #expect(try severities([documents[1]], at: 3) == [.severe, .extreme], "a feed may list its newest alone")
-        // This service always lists all its warnings. A warning that is not listed was therefore withdrawn.
+        // This service always lists all its warnings. A warning that the service no longer lists is therefore no longer valid.
         for (count, listed) in [documents, [documents[0]]].enumerated() {
             try store.storeWarnings(
                 listed, by: "meteoalarm/germany", of: place, rule: StormRule(), now: noon + Double(4 + count) * 3600)

@@ -89,7 +89,7 @@ import Testing
     }
 
     /// A captive portal with a static page refuses requests other than GET. A refusal by a captive portal ends no upload. When
-    /// the portal does not respond any more, the request is sent again.
+    /// the portal no longer responds, the request is sent again.
     @Test(arguments: [UploadKind.tus, .resumable, .immich, .multipart, .put], [400, 403, 405, 501])
     func `a refusal by a captive portal is waited out`(_ kind: UploadKind, _ status: Int) {
         var talk = Dialogue(plan(kind), suspects: true)

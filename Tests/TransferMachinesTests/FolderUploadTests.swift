@@ -430,8 +430,8 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(talk.lines.filter { $0.hasPrefix("PUT") }.count == 1)
     }
 
-    /// A proxy terminates TLS. Behind such a proxy, Apache refuses the scheme of its public URL (502), and nginx refuses
-    /// another host (400).
+    /// A proxy terminates TLS. Behind a proxy that terminates TLS, Apache refuses the scheme of its public URL (502), and nginx
+    /// refuses another host (400).
     @Test(arguments: [400, 502], ["http://h/up/noon.jpg", "/up/noon.jpg"])
     func `a server that refuses the Destination of a MOVE gets it in another form`(_ status: Int, _ accepted: String) {
         var plan = UploadPlan(kind: .webdav, collectionURL: "https://h/up", fileName: "noon.jpg", byteCount: 10, token: "t1")

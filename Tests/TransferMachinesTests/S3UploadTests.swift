@@ -14,7 +14,7 @@ struct Dialogue {
     private(set) var outcome: UploadOutcome?
     private(set) var memory: UploadMemory?
 
-    /// - Parameter suspects: `true` if the upload waits until a captive portal does not respond any more.
+    /// - Parameter suspects: `true` if the upload waits until a captive portal no longer responds.
     init(_ plan: UploadPlan, resuming memory: UploadMemory? = nil, suspects: Bool = false) {
         var policy = RetryPolicy.standard
         if suspects { policy.suspicionDelay = 900 }

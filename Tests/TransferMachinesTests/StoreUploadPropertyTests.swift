@@ -59,7 +59,8 @@ import Testing
         func files(of store: any MountedStore) -> [Data] {
             switch store {
             case let store as ResumableStore: store.files
-            // An upload tests the bucket with an empty object. If the upload could not remove this object, it is still there.
+            // An upload tests the bucket with an empty object. If the upload could not remove this empty object, the object is
+            // still in the bucket.
             case let store as S3Store: store.files.filter { !$0.isEmpty }
             case let store as NextcloudStore: store.files
             case let store as ImmichStore: store.files

@@ -1,6 +1,7 @@
 import Foundation
 
-/// Processes in separate namespaces, with another network or other mounts. On some machines only root may start such processes.
+/// Processes in separate namespaces, with another network or other mounts. On some machines only root may start processes in
+/// separate namespaces.
 enum Namespaces {
     /// The option that makes a user other than root the root user of the namespace.
     private static let asRoot = getuid() == 0 ? "" : "r"

@@ -123,7 +123,7 @@ extension Simulation {
         try machine.restore(backup.ledger)
         trouble.restorations += 1
         app.ledgerCameBack(backup.memory)
-        // The list of broken invariants is kept. Values that were read from the ledger before the restore are not used any more.
+        // The list of broken invariants is kept. Values that were read from the ledger before the restore are discarded.
         watch = InvariantWatch(keeping: watch)
         // If the restored ledger does not contain the request, any command of the program submits the request again.
         if try machine.ledger.read({ try $0.request("noon") }) == nil { app.submit(noon()) }

@@ -24,8 +24,8 @@ struct InvariantWatch {
     private var lastCommits = -1
     /// The notifications that were possibly not on the screen at the last check, and all known notifications.
     private var notices: (undelivered: Set<String>, known: Set<String>) = ([], [])
-    /// For each notification: the number of agents that died before the ledger recorded the notification as shown. After each
-    /// such death, the next agent shows the notification again.
+    /// For each notification: the number of agents that died before the ledger recorded the notification as shown. After the
+    /// death of such an agent, the next agent shows the notification again.
     private(set) var deathsBeforeShown: [String: Int] = [:]
     private var agentsSeen = 0
 
@@ -250,7 +250,7 @@ extension Simulation {
     }
 
     /// Returns whether a transfer ended after seven days without progress, as on iOS. Seven days without progress occur only in a
-    /// simulated month. A transfer that ended in this way was tried at least once, and has an error message.
+    /// simulated month. A transfer that ended after seven days was tried at least once, and has an error message.
     private func isGivenUp(_ transfer: TransferRecord) -> Bool {
         length == .month
             && transfer.errorMessage?.hasPrefix("The transfer made no progress for 604800 s. The last error:") == true

@@ -41,11 +41,12 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     var host: SimulatedHost { machine }
     let dice: Dice
     var memory = Memory()
-    /// `true` if processes do not crash or hang any more.
+    /// `true` after the time from which processes no longer crash or hang.
     var isCalm = false
     /// `true` if the configuration has a mistake. All processes then end immediately.
     var isMisconfigured = false
-    /// The photos that a ledger from a backup did not contain, or listed as unsent. A server may have such a photo twice.
+    /// The photos that a ledger from a backup did not contain, or listed as unsent. A server may have received one of these
+    /// photos twice.
     private(set) var sentAgain: Set<Data> = []
     private var hasOldLedger = false
     private var storms = 0

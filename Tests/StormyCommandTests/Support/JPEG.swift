@@ -77,8 +77,8 @@ enum OtherPicture {
             iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVQI12OoAwAAgAB/zkuMpAAAAABJRU5ErkJggg==
             """)!
     static let webP = Data(base64Encoded: "UklGRh4AAABXRUJQVlA4TBEAAAAvAAAAAAdQv/rVr/+BiOh/AAA=")!
-    /// A HEIC picture whose Exif item is inside another item. The photo cleaner does not change such an item, so the photo is
-    /// held and not uploaded.
+    /// A HEIC picture whose Exif item is inside another item. The photo cleaner does not change an Exif item inside another item,
+    /// so the photo is not uploaded.
     static let heic: Data = {
         func box(_ type: String, _ content: Data) -> Data {
             withUnsafeBytes(of: UInt32(content.count + 8).bigEndian) { Data($0) } + Data(type.utf8) + content

@@ -21,11 +21,11 @@ enum StormBug: String, CaseIterable, Sendable {
     case oldDataDeny, missingHoursDeny, ninetyPercentDenies
     // Rule: the message that a storm is called off is shown silently, and only if the user saw the storm.
     case callOffIsDropped, callOffAlerts, callOffIsAdded
-    // Rule: if a storm is called off, its snoozed notification is withdrawn, and a photo request without a photo is closed.
+    // Rule: if a storm is called off, its snoozed notification is removed, and a photo request without a photo is closed.
     case snoozedStays, photoStaysOpen, photoIsForgotten
     // Rule: if a storm returns, it alerts, at most three times in a day.
     case returnIsDropped, returnsHaveNoLimit, oneReturnAlerts
-    // Rule: when a storm is over, its notification is withdrawn and its photo request is closed.
+    // Rule: when a storm is over, its notification is removed and its photo request is closed.
     case endStaysOnScreen, endLeavesPhotoOpen, endIsNotChecked
     // Rule: a process may die between any two steps.
     case notificationIsNotRead, lifeIsStoredFirst, stepsDoNotGrow
