@@ -268,7 +268,8 @@ import TransferMachines
         #expect(bench.launcher.started.count == 2)
     }
 
-    /// Each process acknowledges one event and gives back the other events. The next launch follows immediately.
+    /// Each process acknowledges one event and gives back the other events. If a process acknowledged an event, the next launch
+    /// follows immediately.
     @Test func `events that a process gives back are delivered by the next launch at once`() throws {
         try endThree()
         for number in 1...3 {

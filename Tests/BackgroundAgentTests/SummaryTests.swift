@@ -226,8 +226,8 @@ import Testing
 
     // MARK: Withdrawal
 
-    /// The agent decides to remove a notification. Then the agent is killed, or no server is available. The next agent requests
-    /// the removal again.
+    /// The agent decides to remove a notification. Before the server confirms the removal, the agent is killed, or no server is
+    /// available. The next agent requests the removal of the notification again.
     @Test func `a new agent repeats a withdrawal that was not confirmed`() throws {
         try bench.hear(.presenter(.serverIs("one")))
         try add(1)
@@ -326,7 +326,8 @@ import Testing
         #expect(try record("storm").state == .over)
     }
 
-    /// The clock was a day ahead, so the agent removed the notification too early. Then the clock is corrected.
+    /// The clock was a day ahead, so the agent removed the notification too early. After the clock is corrected, the notification
+    /// is shown again.
     @Test func `a notification that a wrong clock withdrew is shown again quietly`() throws {
         try add(until: 600)
         try presentAll()

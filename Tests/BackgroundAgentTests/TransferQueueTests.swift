@@ -91,7 +91,7 @@ import TransferMachines
         #expect(try bench.attempt(id).request.headers.contains(HeaderField("Range", "bytes=5-")))
     }
 
-    /// A photo waits for another photo with the same name. This wait does not delay other transfers.
+    /// A photo waits for another photo with the same name. The wait of the photo does not delay other transfers.
     @Test func `a blocked upload does not delay the retry of another transfer`() throws {
         func photo(_ key: String) throws -> Int64 {
             try Data("sunny".utf8).write(to: bench.ledger.directories.spool.appendingPathComponent("upload-\(key)"))

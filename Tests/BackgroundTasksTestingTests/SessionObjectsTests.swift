@@ -204,7 +204,8 @@ import Testing
             #expect(driver.ledger.transfers.count == 1)
             #expect(await session.allTasks.count == 1)
             #expect(upload().error == nil && driver.ledger.transfers.count == 2)
-            // The flag says that the list may be incomplete. This process already knows all tasks, so the new upload is accepted.
+            // The flag means that the list may be incomplete. This process already knows all tasks, so the new upload is
+            // accepted.
             engine.state.withLock { $0.isListIncomplete = true }
             #expect(upload().error == nil && driver.ledger.transfers.count == 3)
         }
@@ -300,8 +301,8 @@ import Testing
         (try? FileManager.default.contentsOfDirectory(atPath: AppRuntime.shared.directories.spool.path)) ?? []
     }
 
-    /// The app may die before the delivery is recorded. In this case the end of the task is delivered again, and the app needs
-    /// the file again.
+    /// The app may die before the delivery is recorded. The end of the task is then delivered to the app again, and the app needs
+    /// the file of the task again.
     @Test func `a file that the app moves stays in the spool until its delivery is recorded`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             driver.network.server("https://api.test").route(nil, "/file", .status(200, body: .text("all of it")))

@@ -5,7 +5,7 @@ import Foundation
 import ProcessSupport
 import Testing
 
-/// Tests of the guarantees that follow from the facts of a desktop. A table lists the tested desktops.
+/// Tests of the guarantees that follow from the facts of a desktop. The table of this suite lists the tested desktops.
 @Suite struct GuaranteesTests {
     typealias Name = BackgroundGuarantees.Guarantee.Name
     typealias Verdict = BackgroundGuarantees.Guarantee.Verdict

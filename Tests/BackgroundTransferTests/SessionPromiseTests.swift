@@ -180,7 +180,7 @@ import Testing
         }
     }
 
-    /// The call is cancelled before it begins.
+    /// The async call is cancelled before it begins.
     @Test func `the error of a cancelled async call contains its URL`() async throws {
         let address = try url("/never")
         let started = AsyncStream.makeStream(of: Void.self)

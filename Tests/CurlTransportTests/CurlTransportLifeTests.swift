@@ -142,8 +142,8 @@ import TransferMachines
         let request = WireRequest(method: "GET", url: server.url)
         transport.start(AttemptID(transfer: 1, number: 1), request, source: nil, sink: Memory())
         for await _ in ends { break }
-        // Another transport waits 1.5 s for a silent server. In this time, the thread of the idle transport must not wake up. The
-        // idle thread may only begin to wait once.
+        // Another transport waits 1.5 s for a silent server. During these 1.5 s, the thread of the idle transport must not wake
+        // up. The idle thread may only begin to wait once.
         func switches() throws -> Int {
             let status = try String(contentsOfFile: "/proc/\(thread.withLock { $0 })/status", encoding: .utf8)
             let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary") }

@@ -74,7 +74,7 @@ final class ChildProcess: Sendable {
         throw FixtureFailure("a child ended before it said that it is ready")
     }
 
-    /// Ends the child, and waits for its exit. A second call has no effect.
+    /// Ends the child, and waits for its exit. A second call of `stop` has no effect.
     func stop() {
         let isFirst = isStopped.withLock { stopped in
             defer { stopped = true }

@@ -151,8 +151,8 @@ extension RealDesktop {
             }
         }
 
-        /// At a logout, the server exits while no presenter is connected. The next server numbers its notifications from one
-        /// again.
+        /// At a logout, the server exits while no presenter is connected. The next notification server starts again with
+        /// notification number one.
         @Test func `an id of an earlier server replaces and withdraws nothing`() async throws {
             try await withDesktop { presenter, desktop in
                 presenter.present(notice("a"))

@@ -116,8 +116,8 @@ extension RealDesktop {
                 desktop.settle()
                 #expect(try await events.next() == .closed(identifier: "a", serverID: id, .closedByCall))
                 #expect(try desktop.count() == 0)
-                // The presenter ignores a request to remove a notification that does not exist. The next event therefore belongs
-                // to the next notification.
+                // The presenter ignores a request to remove a notification that does not exist. The next event of the presenter
+                // therefore belongs to the next notification.
                 desktop.presenter.withdraw(identifier: "a", serverID: id, of: server.identity)
                 _ = try await show(notice("b"), desktop, events)
                 #expect(server.withdrawn == [id, id], "the server received each request to remove a notification")

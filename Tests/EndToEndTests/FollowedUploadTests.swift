@@ -195,7 +195,7 @@ extension EndToEnd {
         }
 
         /// A photo has two file names, and each of two terminals uploads one of these files. Both terminals wait for the end of
-        /// the one upload.
+        /// the same upload.
         @Test func `two terminals can wait for one photo`() throws {
             let one = try photo("a.jpg")
             let other = home.folder.appendingPathComponent("b.jpg").path

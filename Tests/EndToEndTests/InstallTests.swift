@@ -195,8 +195,8 @@ extension EndToEnd {
             #expect(try home.stormy("upload", "--choose").status == 0)
         }
 
-        /// The ledger cannot be written, or no agent is installed. In these cases the command shows the notification without the
-        /// agent.
+        /// The ledger cannot be written, or no agent is installed. If the agent cannot show the notification, the command itself
+        /// shows the notification.
         @Test(arguments: ["a file in the way", "somebody holds it", "no agent"])
         func `a chosen photo that cannot be queued is notified`(_ trouble: String) throws {
             let desktop = try Desktop()

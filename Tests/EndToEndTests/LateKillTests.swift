@@ -200,8 +200,8 @@ extension EndToEnd {
                 found[name] = try FileDigest.sha256(of: nginx.photos.appendingPathComponent(name)).digest
             }
             #expect(found == wanted)
-            // For each photo, the server's log contains exactly one successful MOVE request. This request gives the photo its
-            // name.
+            // For each photo, the server's log contains exactly one successful MOVE request. The MOVE request gives the photo its
+            // final name.
             let log = try String(contentsOfFile: accessLog, encoding: .utf8)
             let moves = log.split(separator: "\n").filter {
                 $0.contains("\"MOVE ") && ($0.contains(" 201 ") || $0.contains(" 204 "))

@@ -30,8 +30,8 @@ extension EndToEnd {
         @Test func `an exact check notifies once and is planned again for the next day`() throws {
             let home = try Home(server: server, desktop: desktop)
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
-            // On a slow machine the command may run after the given time. The check is then planned for tomorrow. In this case
-            // the command is repeated with a later time.
+            // On a slow machine the command may run after the given time. The check is then planned for tomorrow. If the check is
+            // planned for tomorrow, the test repeats the command with a later time.
             var (due, lead) = (Date.distantPast, 2.0)
             while due <= Date(), lead < 60 {
                 due = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + lead).rounded(.up))

@@ -553,7 +553,8 @@ extension EndToEnd {
             #expect(lines.contains("complete get0 ok"))
         }
 
-        /// If a condition of the transfer is no longer met, the transfer stops. The received bytes are kept.
+        /// If a condition of the transfer is no longer met, the transfer stops. The bytes that were received before the stop are
+        /// kept.
         @Test func `a network that becomes metered stops a transfer without expensive access`() throws {
             let system = try SystemServices()
             home.environment.merge(system.environment) { $1 }

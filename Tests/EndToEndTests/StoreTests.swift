@@ -244,7 +244,8 @@ extension EndToEnd {
             ]
             for (command, words) in expected {
                 let result = try run(command)
-                // The user of the commands may not have access to the build folder. In this case the test ends without a result.
+                // The user of the commands may not have access to the build folder. If the user has no access, the test ends
+                // without a result.
                 guard result.status != 126, result.status != 127 else { return }
                 #expect(result.status == 0 && result.output.contains(words), "\(command): \(result)")
                 let notes = result.errors.split(separator: "\n").filter { $0.contains(url("state/stormy").path) }

@@ -129,7 +129,8 @@ extension EndToEnd {
             home.environment["STORMY_NO_AGENT"] = "1"
             let queued = try home.run("stormy", ["upload"] + files)
             #expect(queued.status == 0, "\(queued.errors)")
-            // The agent is killed before the tenth photo gets its name on the server. At this time other photos are being sent.
+            // The agent is killed before the tenth photo gets its name on the server. While the tenth photo gets its name, other
+            // photos are being sent.
             try home.startAgent(["BACKGROUND_CRASH_AT": "agent.upload.move:10"]).waitForEnd()
             let arrived = try Self.digests(in: nginx.photos).filter { wanted[$0.key] != nil }
             #expect((1...19).contains(arrived.count))
@@ -284,7 +285,8 @@ extension EndToEnd {
             #expect(try Ledger(home.directories).read { try $0.requests() }.map(\.identifier) == ["StormyUploads"])
         }
 
-        /// For one photo, both the agent's copy and the user's file are missing. The loss of this photo is reported once.
+        /// For one photo, both the agent's copy and the user's file are missing. The command reports only once that this photo is
+        /// lost.
         @Test func `a photo without file and copy is reported as lost`() throws {
             let nginx = try Nginx()
             let home = try Home(extra: Self.destination(nginx.url + "photos/"))
@@ -371,7 +373,7 @@ extension EndToEnd {
                     .split(separator: " ").first.flatMap { Int32($0) }.flatMap { ProcessIdentity(pid: $0) }
             }
             // The store contains the chooser's PID before the script of the chooser runs. The test waits for the script's file.
-            // Without the file, the script would behave in the second window as in the first window.
+            // If the first script had not written its file, the second window would behave like the first window.
             try home.wait("the window") { _ in (try? Data(contentsOf: first))?.isEmpty == false ? true : nil }
             let app = try home.wait("the launch") { try $0.history(limit: 9).first { $0.kind == .notificationResponse }?.pid }
             kill(app, SIGKILL)

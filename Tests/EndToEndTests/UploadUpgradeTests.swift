@@ -26,7 +26,7 @@ extension EndToEnd {
 
         /// Converts the store to the format of the previous version.
         ///
-        /// - Parameter change: SQL statements for the converted store.
+        /// - Parameter change: SQL statements that are run on the converted store.
         private func makeEarlier(_ change: String = "") throws {
             let statements = """
                 ATTACH '\(home.directories.ledger.path)' AS ledger;

@@ -166,7 +166,7 @@ extension EndToEnd {
             #expect(timer.contains("OnCalendar=*-*-* ") && timer.contains("Persistent=true"), "\(timer)")
             #expect(
                 try manager.systemctl("show", "-P", "NextElapseUSecRealtime", "background-agent-stormy.timer").output.count > 1)
-            // `doctor` shows that the agent is not running and when it starts. `doctor` does not start the agent.
+            // `doctor` shows that no agent is running, and when the next agent starts. `doctor` does not start the agent.
             let doctor = try home.stormy("doctor", "--all")
             #expect(
                 doctor.output.contains("The user manager starts the agent at") && !doctor.output.contains("no agent runs"),
@@ -244,8 +244,8 @@ extension EndToEnd {
             #expect(try isActive("service") == "active")
         }
 
-        /// The condition is true now, but may be false at the time of the check. In this case systemd would skip the start of the
-        /// service without an error.
+        /// The condition is true now, but may be false at the time of the check. If the condition is false, systemd skips the
+        /// start of the service without an error.
         @Test func `a condition that the user added to the unit keeps the agent in memory`() throws {
             let place = try add("[Unit]\nConditionPathIsDirectory=/\n", to: unit)
             try schedule()
@@ -280,7 +280,7 @@ extension EndToEnd {
         @Test func `a stopped socket is started again`() throws {
             try schedule()
             #expect(try manager.systemctl("stop", "background-agent-stormy.socket").status == 0)
-            // The service restarts, so that systemd can start its socket. After that, the service exits.
+            // The service restarts, so that systemd can start its socket. After the restart, the service exits.
             try manager.wait(for: "its leave") {
                 try isActive("service") == "inactive" && isActive("socket") == "active" && isActive("timer") == "active"
             }

@@ -88,7 +88,8 @@ import Testing
         }
     }
 
-    /// The destination has another user or another kind. The destination is therefore a different folder on the server.
+    /// The second destination has another user or another kind than the first. The destination is therefore a different folder on
+    /// the server.
     @Test(arguments: ["user = \"bob\"\npassword = \"x\"\n", "put"])
     func `a photo is not known at another account or kind of its destination`(_ other: String) async throws {
         try await PhotoHome.play(PhotoHome.destination("webdav") + "user = \"alice\"\npassword = \"x\"\n") { home, _ in
@@ -144,7 +145,8 @@ import Testing
         }
     }
 
-    /// When the command began, it compared the store with the ledger. The upload ended after this comparison.
+    /// When the command began, it compared the store with the ledger. The upload ended after the command had compared the store
+    /// with the ledger.
     @Test func `a photo is queued again if its upload ended a moment ago`() async throws {
         try await PhotoHome.play { home, _ in
             await home.setStartsAgents(false)

@@ -192,7 +192,7 @@ import Testing
         #expect(!PhotoLocation.isPresent(in: Data([0xFF, 0xD8, 0xFF, 0xD9]) + Data("....ftypmp42....moov".utf8) + place))
     }
 
-    /// A photo is searched in windows. The windows have to overlap.
+    /// A photo is searched in windows. The windows (parts of the file that are searched) have to overlap.
     @Test func `a location across the border of two windows is found`() {
         let word = Data("exif:GPSLatitude".utf8)
         var left: [Range<Int>] = []

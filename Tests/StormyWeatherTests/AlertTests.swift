@@ -371,8 +371,8 @@ private func document(
         // Both parts are for the place, but for different times.
         let later = moved(message("b2", 10.2, .update, of: ["a"], from: 8, until: 9), 50)
         #expect(infos([first, here, later]).map(\.from) == [noon + 2 * 3600, noon + 8 * 3600])
-        // One part is updated or ended, and the other part stays valid. The new message refers to the last message or to the
-        // complete chain.
+        // One part of the warning is updated or ended, and the other part stays valid. The new message refers to the last message
+        // or to the complete chain.
         for references in [["b2"], ["a", "b2"]] {
             #expect(infos([first, here, elsewhere, moved(message("c", 60, .update, of: references), 20)]).count == 1)
             #expect(infos([first, here, later, message("c", 60, .cancel, of: references)]).map(\.from) == [noon + 2 * 3600])
@@ -385,7 +385,7 @@ private func document(
         #expect(infos([first, here, message("c", 60, .update, of: ["a"], from: 6, until: 7)]).map(\.from) == [noon + 6 * 3600])
     }
 
-    /// An entry that cannot be read may be a warning that the user needs. Such entries are therefore counted.
+    /// An entry that cannot be read may be a warning that the user needs. Entries that cannot be read are therefore counted.
     @Test func `entries that cannot be read are counted`() throws {
         let list = "{\"features\":[null,1,{\"properties\":null},{},{\"properties\":{\"status\":\"Test\"}}]}"
         for service in [AlertService.nws, .metNorway] {
@@ -497,8 +497,8 @@ private func document(
             let desk = looks([[message("a", 0)], [update]])[0]
             #expect(desk.notices == 1 && !desk.isShown, "\(update)")
         }
-        // If only a warning confirmed the thunder, the thunder no longer counts after the warning is cancelled. This is also true
-        // for a warning that is too mild to count alone.
+        // If only a warning confirmed the thunder, the thunder no longer counts after the warning is cancelled. The rule also
+        // applies to a warning that is too mild to count alone.
         for severity in [CAPSeverity.severe, .minor] {
             weaker = message("a", 0, event: "Gewitter", severity: severity)
             weaker.infos[0].hazard = .thunderstorm

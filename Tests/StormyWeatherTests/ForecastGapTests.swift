@@ -102,8 +102,8 @@ private func day(_ source: String = "One", hours: Range<Int> = 0..<48, _ change:
         #expect(filled.filled([window(0, 3)], from: day("Four")).filledHours.map(\.source) == ["Four", "Two"])
     }
 
-    /// Only one service forecasts the thunder, and its hours also fill gaps in the other forecast. These filled hours do not
-    /// confirm the thunder.
+    /// Only one service forecasts the thunder, and its hours also fill gaps in the other forecast. The hours that this service
+    /// filled do not confirm its own thunder.
     @Test func `a filled hour does not confirm the thunder of its service`() {
         let other = day("Two") { number, hour in if number == 4 { (hour.weatherCode, hour.cape) = (95, nil) } }
         let filled = sixUnknown.filled([window(0, 6)], from: other)

@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(arguments: [
-        // The places are Zürich, Basel, Lugano, St. Moritz, Genève and Vaduz.
+        // The places are Zürich, Basel, Lugano, Sankt Moritz, Genève and Vaduz.
         (
             MeteoAlarmCountry.switzerland,
             [(47.3769, 8.5417), (47.5596, 7.5886), (46.0037, 8.9511), (46.4908, 9.8355), (46.2044, 6.1432), (47.1410, 9.5209)]

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Selects the rows of a large table that are tested. Without `TABLE_SAMPLE`, all rows are tested. If `TABLE_SAMPLE` is a
+/// Selects the rows of a large table that are tested. If `TABLE_SAMPLE` is not set, all rows are tested. If `TABLE_SAMPLE` is a
 /// number N, one of every N rows is tested. `SEED` chooses the rows. N consecutive seeds test every row.
 package enum TableSample {
     private static let oneIn = number("TABLE_SAMPLE") ?? 1

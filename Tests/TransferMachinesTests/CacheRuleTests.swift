@@ -44,8 +44,8 @@ import Testing
     @Test func `a response is fresh until its age reaches its lifetime`() {
         #expect(isFresh(["Cache-Control": "max-age=60"], after: 59))
         #expect(!isFresh(["Cache-Control": "max-age=60"], after: 60))
-        // The header `Age` contains the number of seconds for which other caches had the response. This time is added to the age
-        // of the response.
+        // The header `Age` contains the number of seconds for which other caches had the response. The number in `Age` is added
+        // to the age of the response.
         #expect(!isFresh(["Cache-Control": "max-age=60", "Age": "30"], after: 31))
         // max-age has priority over Expires. If a date is invalid, the response counts as expired.
         #expect(isFresh(["Cache-Control": "max-age=60", "Expires": "0"], after: 1))

@@ -117,8 +117,8 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(outcome(end(201, sent: whole, ["Location": "/p/1"])) == .finished(remoteURL: "https://h/p/1"))
         // Another URL is requested first, because the server may redirect every URL.
         #expect(outcome(end(303, sent: whole)) == .continue)
-        // Log-in pages send such redirects, and the other statuses are errors. These statuses do not confirm that the photo is
-        // stored.
+        // Log-in pages send such redirects, and the other statuses are errors. A redirect to a log-in page or an error does not
+        // confirm that the photo is stored.
         for status in [301, 302, 307, 308, 400, 401, 403, 404, 413, 415] {
             guard case .fail = outcome(end(status, sent: whole)) else {
                 Issue.record("\(status)")

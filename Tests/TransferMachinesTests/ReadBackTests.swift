@@ -267,7 +267,8 @@ import Testing
         #expect(finishes(talk, .digest) && talk.lines == ["HEAD \(name)", "GET \(name)"])
     }
 
-    /// No other machine uses a name that contains a part of the digest. Uploads of this machine are not read back.
+    /// No other machine uses a name that contains a part of the digest. If the file name contains a part of the digest, the
+    /// upload is not read back.
     @Test func `names that are known are not read back`() {
         var talk = Dialogue(plan(), resuming: UploadMemory(step: .put, isMarked: true))
         talk.hear(200, ["Content-Length": "10"])

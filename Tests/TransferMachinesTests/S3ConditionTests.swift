@@ -47,8 +47,8 @@ import Testing
         #expect(talk.lines.last == (size == 100 ? "PUT \(marked) 0+100" : "POST \(marked)?uploads="))
         #expect(talk.machine.knowledge.lacksConditions == true && talk.memory?.isMarked == true)
         #expect(talk.machine.remark?.contains("If-None-Match") == true)
-        // The next upload uses the result of this check. It first checks whether the server already has the photo under the
-        // photo's own name.
+        // The next upload uses the result of this check. The next upload first checks whether the server already has the photo
+        // under the photo's own name.
         var next = plan(size)
         next.knowledge = talk.machine.knowledge
         talk = Dialogue(next)

@@ -393,7 +393,8 @@ struct Dialogue {
         #expect(talk.lines.last == "GET \(key)?uploadId=u")
     }
 
-    /// Another client has stored an object under the key. This object is not changed, and the parts of this upload are removed.
+    /// Another client has stored an object under the key. The object of the other client is not changed, and the parts of this
+    /// upload are removed.
     @Test func `a key that was taken during the upload is left, and the parts are removed`() {
         var talk = Dialogue(plan(6 << 20), resuming: UploadMemory(step: .move, place: "u", creations: 1))
         talk.hear(200, [:], "<ListPartsResult>\(part(1, 5 << 20))\(part(2, 1 << 20))</ListPartsResult>")

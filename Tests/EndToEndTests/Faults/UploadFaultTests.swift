@@ -111,8 +111,8 @@ extension EndToEnd {
             return record
         }
 
-        /// - Parameter mayFinishLate: Whether an agent was killed. In this case a form may have been sent twice before an agent
-        ///   read the error response.
+        /// - Parameter mayFinishLate: Whether an agent was killed. If an agent was killed, a form may have been sent twice before
+        ///   an agent read the error response.
         private func check(_ run: Run, _ record: TransferRecord, mayFinishLate: Bool = false) {
             let (photo, bytes) = photos[run.way.size]!
             let there = UploadWay.photos(in: run.store)

@@ -110,8 +110,8 @@ struct InvariantWatch {
     }
 
     private mutating func checkLaunchEnd(_ launch: LaunchRecord, _ machine: SimulatedHost) throws {
-        // No noon has two launches with a result. The exception is a clock that was ahead by more than half a day, or that was
-        // later set back by more than half a day. In this case it is unknown which time was right.
+        // No noon has two launches with a result. The exception is a clock that was ahead, or that was later set back, by more
+        // than half a day. If the clock was changed so much, it is unknown which time was right.
         if launch.identifier == "noon", let noon = launch.servedOccurrence, launch.outcome?.isResult == true {
             if let other = servedNoons[noon], other.launch != launch.id,
                 noon.timeIntervalSince(other.earliest) <= WallClockRule.servedAhead,

@@ -139,7 +139,7 @@ private final class Life {
     let simulation: Simulation
     let days: Double
     private let latest: Int64
-    /// The tokens of the requests by identifier. Each run has different tokens.
+    /// The tokens of the requests by identifier. Each run of a seed has different tokens.
     private let tokens: [String: String]
 
     init(_ seed: UInt64) throws {

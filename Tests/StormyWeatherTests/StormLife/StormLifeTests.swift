@@ -125,7 +125,7 @@ private struct Story {
     var commands: [StormLife.Command] = []
     var memory: StormLife.Memory { life?.memory ?? StormLife.Memory() }
 
-    /// Makes a check with a forecast of 40 hours.
+    /// Runs a check with a forecast of 40 hours.
     mutating func check(
         _ gusts: Double?, _ state: StormNotificationState.State = .visible, from: Int = 4, warning: CAPSeverity? = nil,
         cancelled: Bool = false,
@@ -155,7 +155,7 @@ private struct Story {
         return AlertEvent(messages: [identifier] + (earlier.map { [$0] } ?? []), state: .standing, infos: [info])
     }
 
-    /// Makes a check with a calm forecast. During this check, some official warnings are valid, and other official warnings are
+    /// Runs a check with a calm forecast. During this check, some official warnings are valid, and other official warnings are
     /// cancelled.
     mutating func warn(
         _ state: StormNotificationState.State, _ standing: [AlertEvent], cancelled: [String] = [], memory: StormLife.Memory? = nil
@@ -179,7 +179,7 @@ private struct Story {
         }
     }
 
-    /// Makes a check without a forecast.
+    /// Runs a check without a forecast.
     mutating func answer(_ state: StormNotificationState.State, hasPhoto: Bool = false, memory: StormLife.Memory? = nil) {
         commands = life?.handle(.checked(StormNotificationState(state, memory: memory, hasPhoto: hasPhoto), now: now)) ?? []
     }
