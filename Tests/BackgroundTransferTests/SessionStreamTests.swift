@@ -68,8 +68,7 @@ import Testing
         let (bytes, _) = try await session.bytes(from: url("/large"))
         var iterator = bytes.makeAsyncIterator()
         _ = try await iterator.next()
-        // If the app does not read, the server can send only as many bytes as the buffers of the sockets and of the session
-        // can hold.
+        // If the app does not read, the server can send only until the buffers of the sockets and of the session are full.
         let (before, during) = try await stableCount("/large")
         #expect(before == during && during < 24 << 20, "\(during) bytes were sent, although the app did not read")
         var count = 1

@@ -61,7 +61,7 @@ extension EndToEnd {
             try await expectReportedOnce(home, history: ["appRefresh expired", "urlSession completed"])
         }
 
-        /// All launches have ended with a result, so no launch is retried. The weather request is sent again half an hour later.
+        /// After the invalid response, no launch can be retried. The weather request is sent again half an hour later.
         @Test func `an unusable response after a hand-over is requested again after half an hour`() async throws {
             server.closeGate("rest")
             Weather.serve(

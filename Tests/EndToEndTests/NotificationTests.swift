@@ -216,7 +216,7 @@ extension EndToEnd {
             }
             let alone = try app.home.wait("those alone") { try $0.notifications().filter { $0.state == .delivered }.count - 1 }
             #expect(summary.content.title == "\(200 - alone) notifications of Proving ground" && (5...15).contains(alone))
-            // One more notification is on the screen. This notification belongs to the home that all tests of this suite use.
+            // One more notification is on the screen. This notification belongs to the home that the suite creates for each test.
             try desktop.wait(forDisplayed: alone + 2)
         }
 

@@ -3,8 +3,8 @@ import BackgroundScheduling
 import BackgroundTasksTesting
 import Foundation
 
-// Thirty days with many faults: clocks that are wrong by days or years, frozen servers, disk faults, weeks without use, restored
-// backups, and mistakes in the configuration.
+// Thirty days with many faults: wrong clocks, frozen servers, disk faults, weeks without use, restored backups, and mistakes in
+// the configuration.
 
 /// The faults that are present, and that have to be corrected at the end.
 struct Trouble {

@@ -21,7 +21,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         var cancelled: Set<Int64> = []
         /// For each transfer: the number of launches that handled its event and completed.
         var handled: [Int64: Int] = [:]
-        /// The photos that the app uploads in a second way: each launch reads the tasks of the session, and begins the uploads
+        /// The photos that the app uploads in a second way. Each launch reads the tasks of the session, and begins the uploads
         /// that have no task.
         var wanted: [String: WantedPhoto] = [:]
         /// The photos for which the delegate has received the result of the upload.

@@ -1,6 +1,6 @@
-// The part of Adwaita for Swift that a bridge needs: the protocols of Adwaita and of its package Meta, with their names and forms
-// of 2024. A window is represented by a line in a file. The module has another name than the library. If an author's app uses the
-// library, no other package may have a module with the library's name.
+// The part of Adwaita for Swift that a bridge needs: the protocols of Adwaita and of its package Meta, in their forms of 2024. A
+// window is represented by a line in a file. The module has another name than the library. If an author's app uses the library,
+// no other package may have a module with the library's name.
 
 public protocol App {
     associatedtype Storage: AppStorage
