@@ -24,13 +24,13 @@ import Testing
             has a row for each kind of interruption. A check is a launch of the app that downloads a forecast and shows a storm as a notification. A
             delivery is a launch in which the app receives the result of an ended transfer.
 
-            A test runs every combination with the real agent in virtual time. The real result must be equal to the promised result, word for word. The
+            A test runs every state with every interruption, with the real agent in virtual time. The real result must be equal to the promised result, word for word. The
             words "as usual" mean that the interruption does not change the result. The sign "–" means that no process of the app runs in this state, so
             the interruption is not possible.
 
             The number after "shown" is the number of notifications that the notification server showed. The number after "on the server" is the number
             of complete files on the server. The number after "reported" is the number of times that the app was notified of the ended upload. The number
-            after "received" is the number of times that the app received the press of the button. The server has two versions of a file. The number
+            after "received" is the number of times that the app was notified of the pressed button. The server has two versions of a file. The number
             after "version" is the version that the app downloaded.
 
             The command `WRITE_TABLES=1 swift test --filter MatrixTests` runs this test, and writes this page.

@@ -51,7 +51,7 @@ NOT_UNDERSTOOD = "not understood yet"
 NO_FIELDS = {"reply": "the server has no text fields, so a button with a text field is not shown"}
 EXPECTED = {
     "dunst": NO_FIELDS,
-    "xfce4-notifyd": NO_FIELDS | {"body": "the server closes a pressed notification, and does not report the press"},
+    "xfce4-notifyd": NO_FIELDS | {"body": "if the user presses a notification, the server closes the notification and does not report this"},
     "mate": NO_FIELDS | {"dismissal": "if the user closes a notification, the server reports that the notification expired"},
     "notification-daemon": NO_FIELDS | {
         key: "the server reports that the notification was closed, but keeps the notification on the screen" for key in ("takeoff", "progress-ends", "burst", "quit")},

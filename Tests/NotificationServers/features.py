@@ -79,7 +79,7 @@ def icon(scene):
                f"there is no icon {name}")
 
 
-@feature("sound", "Sound", "If a notification has a sound, the agent requests this sound from the server. If a notification has no sound, the agent asks the server to play no sound.")
+@feature("sound", "Sound", "If a notification has a sound, the agent requests this sound from the server. If a notification has no sound, the agent requests that the server plays no sound.")
 def sound(scene):
     loud, silent = scene.show("loud", sound="bell"), scene.show("silent")
     expect(loud.hints.get("sound-name") == "bell" and not loud.hints.get("suppress-sound"), f"with a sound: {loud.hints}")
@@ -121,14 +121,14 @@ def buttons(scene):
     expect(found.keys == ["default", "accept", "later"], f"the buttons are {found.actions}")
 
 
-@feature("press", "A button is reported", "If the user presses a button, the app receives the press once.")
+@feature("press", "A button is reported", "If the user presses a button, the app is notified once.")
 def press(scene):
     scene.show()
     scene.desk.press("accept")
     scene.wait_response("accept")
 
 
-@feature("again", "Pressed twice", "If the user presses a button twice, the app receives only the first press.")
+@feature("again", "Pressed twice", "If the user presses a button twice, the app is notified only once.")
 def again(scene):
     scene.show()
     scene.desk.press_twice("later")
@@ -145,7 +145,7 @@ def leaves(scene):
     expect(not scene.bus.standing(TITLE), "it stands there still")
 
 
-@feature("body", "A press on the notification is reported", "If the user presses a notification but not one of its buttons, the app receives the press.")
+@feature("body", "A press on the notification is reported", "If the user presses a notification but not one of its buttons, the app is notified.")
 def body(scene):
     scene.show()
     scene.desk.press_body()
@@ -324,7 +324,7 @@ def chunk(kind, data):
 
 @feature(
     "attachments", "Bad attachments",
-    "The library refuses a text file and a file of 50 MB as attachments. An incomplete picture and a picture with a false size are not shown. These four attachments do not stop the agent.")
+    "The library refuses a text file and a file of 50 MB as attachments. An incomplete picture and a picture with a false size are not shown. The agent continues to run after each of these four attachments.")
 def attachments(scene):
     head = b"\x89PNG\r\n\x1a\n"
     files = {"text.png": b"not a picture", "large.png": head, "broken.png": head + b"x" * 5000,
@@ -384,7 +384,7 @@ def both_restart(scene):
 
 @feature(
     "agent-killed", "Agent is killed",
-    "If the agent is killed while a notification is on the screen, the notification is not shown twice. If the user then presses a button of this notification, the next agent receives the press.")
+    "If the agent is killed while a notification is on the screen, the notification is not shown twice. If the user then presses a button of this notification, the next agent notifies the app.")
 def agent_killed(scene):
     scene.show(level=2)
     scene.kill_agent()
@@ -435,7 +435,7 @@ def bus_restart(scene):
 
 @feature(
     "burst", "Thirty at once",
-    "If an app adds thirty notifications at once, some notifications are shown, and one summary replaces the others. During this time each command of the app ends within 1 s. The app can remove all thirty notifications from the screen.")
+    "If an app adds thirty notifications at the same time, some notifications are shown, and one summary replaces the others. During this time each command of the app ends within 1 s. The app can remove all thirty notifications from the screen.")
 def burst(scene):
     words, same = ["notify", "storm", f"title={TITLE}", "body=A line of text", "count=30", "level=2"], scene.desk.same_words
     if same:

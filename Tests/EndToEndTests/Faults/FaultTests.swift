@@ -195,8 +195,8 @@ private enum FaultPage {
         download. The results of the two tests must be equal.
 
         Each download in these tests has a destination, which is the path of the downloaded file. A file is complete when the length of the file and
-        every known digest are right. The agent then syncs the file to the disk, gives the file its final name in one step, and syncs the folder. A
-        waiting download fails if no new byte arrives for 7 days. The session can set another time (the resource timeout).
+        every known digest are correct. The agent then syncs the file to the disk, gives the file its final name in one step, and syncs the folder. A
+        waiting download fails if no new byte arrives for 7 days. The session's configuration can set another time (the resource timeout).
 
         | What the server or the network does | Result of the download |
         | --- | --- |

@@ -191,7 +191,7 @@ private enum UploadFaultPage {
             contains the bytes of the photo.
 
             Another test also kills the agent during the upload. The results of this test are equal to the results in the table, with two exceptions. An
-            upload that fails in the table may be complete, because the fault occurred before the agent was killed. The server may also store a form
+            upload that fails in the table can succeed if the fault occurred before the agent was killed. A server with forms can also store the photo
             twice.
 
             | Way | Fault | Result | Requests with bytes of the photo | Bytes sent again |
