@@ -117,8 +117,8 @@ import Testing
             for an hour with thunder, the weather of this hour is unknown, and the command reports the hour. The weather code 96 means thunder with hail.
             Stormy does not show hail for this code, because Open-Meteo's server computes the code only from the score for thunder.
 
-            A test writes this page with the command `WRITE_TABLES=1 swift test --filter StormGridTests`. The test checks \(Self.grid.count) combinations of values of
-            the air. The test finds no storm below the limits without a confirming condition, and finds a storm for every squall above the limits.
+            A test writes this page with the command `WRITE_TABLES=1 swift test --filter StormGridTests`. The test checks \(Self.grid.count) combinations of weather
+            values. The test checks that values below the limits without a confirming condition never count, and that every squall above the limits counts.
 
             | Air | CAPE, J/kg | Rain, mm/h | Gusts, km/h | Thunder code | Result | Reason |
             | --- | --- | --- | --- | --- | --- | --- |
