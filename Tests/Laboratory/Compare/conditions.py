@@ -26,7 +26,7 @@ def waits(condition):
         if c.count():
             raise No("the run began although the condition was not met")
         system.set(condition, True)
-        c.wait_count(seconds=12, complaint="the run was skipped, and did not run later")
+        c.wait_count(seconds=12, complaint="the run was skipped, and was not repeated later")
         return "it waited, and ran when it could"
     return run
 

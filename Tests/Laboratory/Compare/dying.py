@@ -62,7 +62,7 @@ def _(c):
     c.start()
     if c.name == "cron":
         c.anacron()
-    until(lambda: has(c, b"the file\n"), 30, "the work was not tried again within 30 s after the start")
+    until(lambda: has(c, b"the file\n"), 30, "the work was not tried again within 30 s after the restart of the machine")
     server.close()
     return "it came after the start"
 
@@ -117,7 +117,7 @@ def _(c):
     c.start()
     if c.name == "cron":
         c.anacron()
-    c.wait_count(2, max(c.patience, 20), "the work did not begin again within 20 s after the start")
+    c.wait_count(2, max(c.patience, 20), "the work did not begin again within 20 s after the restart of the machine")
     return "it began again"
 
 

@@ -75,7 +75,7 @@ def _(c):
     time.sleep(0.3)
     if target.read_bytes() != new:
         mixed = target.read_bytes()[:1000] == old[:1000]
-        raise No("the result has the beginning of the old file and the end of the new file" if mixed else "neither file")
+        raise No("the downloaded file consists of the beginning of the old file and the end of the new file" if mixed else "neither file")
     return "it began anew, and is the new file"
 
 
@@ -89,7 +89,7 @@ def _(c):
     c.power_cut()
     path = c.ground.folder / "file"
     if path.exists():
-        raise No(f"after a power cut, {100 * path.stat().st_size // SIZE} % of the file had the name of the complete file")
+        raise No(f"after a power cut, an incomplete file ({100 * path.stat().st_size // SIZE} % of the bytes) already had the final name")
     return "after a power cut nothing stands there"
 
 

@@ -369,7 +369,7 @@ private struct Story {
 
             A forecast is fresh if Stormy received the forecast at most \(Int(StormCheckData.longestAge / 3600)) h ago, and if the weather service made the forecast at most \(Int(StormCheckData.longestIssue / 3600)) h ago.
             A forecast can call a storm off only if the forecast is complete. A forecast is complete if the forecast has values for each hour of the storm
-            and for each kind of weather (thunder, gusts, rain) for which Stormy showed the storm.
+            and for each kind of weather (thunder, gusts, rain) that was a reason for the storm.
 
             In the table, the limit for gusts is \(Int(StormRule().gustsKMH)) km/h. Two extreme warnings have the same kind if their hazard and name are equal.
             If a storm is expected again after Stormy called the storm off, Stormy alerts you of the storm at most \(StormLife.alertingReturns) times in \(Int(StormLife.returnSpan / 3600)) h.
