@@ -435,7 +435,7 @@ def bus_restart(scene):
 
 @feature(
     "burst", "Thirty at once",
-    "If an app adds thirty notifications at the same time, some notifications are shown, and one summary replaces the others. During this time each command of the app ends within 1 s. The app can remove all thirty notifications from the screen.")
+    "If an app adds thirty notifications at the same time, some notifications are shown, and one summary replaces the others. While the app adds the notifications, each command of the app ends within 1 s. The app can remove all thirty notifications from the screen.")
 def burst(scene):
     words, same = ["notify", "storm", f"title={TITLE}", "body=A line of text", "count=30", "level=2"], scene.desk.same_words
     if same:
