@@ -186,6 +186,6 @@ warned = Behaviour("warned", LIMITS, "Before work is ended, the work is warned a
 def _(c):
     c.start_endless()
     seconds = limited(c, "long")
-    until(c.warned, seconds, f"the work was not warned within {seconds} s")
+    until(c.warned, seconds, f"the work received no warning signal within {seconds} s")
     until(lambda: not c.workers() or c.name == "cron", 6, "it did not end")
     return "it heard of it, and ended by itself"

@@ -141,7 +141,7 @@ def _(c):
     if c.name == "nohup":
         text = (c.ground.folder / "nohup.out").read_text()
         if not re.search(r"\d\d:\d\d", text):
-            raise No("the file nohup.out contains the output without times")
+            raise No("the file nohup.out contains the output, but not the time of each line")
         return "nohup.out has it"
     text = journal(c) if c.name == "cron" else journal(c, "--user-unit", "job.service" if c.name == "systemd" else "workmanager-*")
     found = re.search(r"(\S+T\S+) .*(exit status 3|status=3)", text)
