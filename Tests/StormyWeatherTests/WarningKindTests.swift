@@ -58,7 +58,7 @@ import Testing
                ("TOR"), P-VTEC codes ("SVW"), the code `awareness_type` of MeteoAlarm, and the codes `II` and `GROUP` of the German weather service (DWD).
                Stormy also reads the event types of the Chinese weather service (CMA), and the event terms of Canada and Taiwan ("winterStorm").
             3. Stormy next checks the CAP category of the warning. If the category is not "Met" (weather), the word "storm" alone does not make the warning
-               count. Stormy ignores an unknown category.
+               count as a storm. Stormy ignores an unknown category.
             4. Stormy next checks the words of the event, in about forty languages. If the words name a hazard on land, the warning counts, even if the text
                also contains a word for the sea. The words of the headline can make a warning count, but cannot make Stormy ignore a warning. The reason is
                that the name of a place in the headline can contain a word such as "coast" or "hot".
