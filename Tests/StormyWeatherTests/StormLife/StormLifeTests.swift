@@ -365,7 +365,7 @@ private struct Story {
             ## Overview
 
             The type `StormLife` contains all rules of this page. Each check passes the result of the storm rule and the state of the storm's notification
-            to the type `StormLife`. `StormLife` returns the actions that Stormy performs. In the table, an empty cell means that Stormy performs no action.
+            to the type `StormLife`. The type `StormLife` returns the actions that Stormy performs. In the table, an empty cell means that Stormy performs no action.
 
             A forecast is fresh if Stormy received the forecast at most \(Int(StormCheckData.longestAge / 3600)) h ago, and if the weather service made the forecast at most \(Int(StormCheckData.longestIssue / 3600)) h ago.
             A forecast can call a storm off only if the forecast is complete. A forecast is complete if the forecast has values for each hour of the storm
