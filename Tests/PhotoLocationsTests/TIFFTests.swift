@@ -172,7 +172,8 @@ import Testing
 
     /// Without these values, a decoder would show other pixels.
     @Test(arguments: [0x0102, 0x0140, 0x015B]) func `a damaged GPS entry does not remove values of the pixels`(_ tag: Int) throws {
-        let values = [UInt8]((1...24).map { UInt8($0) })
+        // As fractions, these values have zero denominators, so they are not coordinates.
+        let values = [7, 8, 9].flatMap { Samples.little($0 << 8 | 1, 4) + Samples.little(0, 4) }
         var tiff = Samples.tiff([Samples.Entry(tag: tag, type: 3, count: 12, value: values)])
         let place = try #require(tiff.firstRange(of: values))
         let latitude = try #require(tiff.firstRange(of: Samples.little(2, 2) + Samples.little(5, 2) + Samples.little(3, 4)))
