@@ -475,7 +475,8 @@ import TransferMachines
         try bench.hear(.filePlaced(id, hasItsName ? .given : nil))
         let transfer = try bench.transfer(id)
         #expect(transfer.state == .cancelled)
-        #expect(transfer.note == (hasItsName ? "cancelled too late, because the file was already saved: \(place)" : nil))
+        let note = "the transfer was cancelled too late, because the file was already complete: \(place)"
+        #expect(transfer.note == (hasItsName ? note : nil))
     }
 
     /// The server sends a few bytes forever. The time limit of a transfer begins with the transfer. Arriving bytes do not extend

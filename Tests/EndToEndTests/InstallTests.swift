@@ -117,7 +117,8 @@ extension EndToEnd {
             #expect(try run(program, "install", "--into", prefix + "/share", "--program", program).status == 0)
             let again = try run(program, "install")
             #expect(
-                again.status == 0 && again.output.contains("Everything is installed for all users in \(prefix)/share."),
+                again.status == 0
+                    && again.output.contains("The files of this app are already installed for all users in \(prefix)/share."),
                 "\(again)")
             #expect(again.output.contains("files removed from \(share)."), "\(again)")
             #expect(!files.contains { $0.hasPrefix("applications") })

@@ -249,7 +249,7 @@ extension EndToEnd {
                 guard result.status != 126, result.status != 127 else { return }
                 #expect(result.status == 0 && result.output.contains(words), "\(command): \(result)")
                 let notes = result.errors.split(separator: "\n").filter { $0.contains(url("state/stormy").path) }
-                #expect(notes.count == 1 && notes[0].contains("The stored state is shown"), "\(command): \(result)")
+                #expect(notes.count == 1 && notes[0].contains("The command shows the stored state"), "\(command): \(result)")
             }
             let refused = try run("quit")
             #expect([73, 74].contains(refused.status), "\(refused)")

@@ -178,7 +178,7 @@ extension EndToEnd {
             _ = try waitForAbsence()
             let why = try home.stormy("why").output
             #expect(
-                why.contains("✓ agent: this command started the agent, which was not needed until"), "\(why)")
+                why.contains("✓ agent: this command started the agent, although no work was due until"), "\(why)")
             _ = try waitForAbsence()
             // The new download causes a change notification, which starts the agent.
             server.route("GET", "/disk.img", .file(Payload.pattern(10_000), etag: "\"v1\""))
@@ -240,7 +240,7 @@ extension EndToEnd {
             try add("[Timer]\n" + lines, to: "background-agent-stormy.timer")
             try schedule()
             let trouble = try home.wait("what keeps it") { try $0.fact(.activationTrouble) }
-            #expect(trouble == "the user manager did not accept the time of background-agent-stormy.timer")
+            #expect(trouble == "the user manager did not accept the start time in background-agent-stormy.timer")
             #expect(try isActive("service") == "active")
         }
 

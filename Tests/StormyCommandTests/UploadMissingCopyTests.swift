@@ -55,7 +55,8 @@ import Testing
     @Test func `a missing copy is named with what to do`() async throws {
         try await playWithoutCopy { home, _, _, _ in
             let spool = home.directories.spool.path
-            let advice = "1 queued copy is missing from \(spool). Put the folder with the copies back, or upload the files again."
+            let advice =
+                "1 queued copy is missing from \(spool). Put the folder with the queued copies back, or upload the files again."
             #expect(try await home.stormy("why").output.contains(advice))
             let row = try #require(try await home.rows("transfers").first)
             let message = try #require((row["error"] as? [String: Any])?["message"] as? String)

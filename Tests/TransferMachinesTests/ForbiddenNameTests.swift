@@ -43,7 +43,7 @@ import Testing
         talk.hear(200, ["Content-Length": "\(6 << 20)"])
         #expect(talk.outcome == .finished(remoteURL: other), "\(talk.lines)")
         #expect(talk.lines.count { $0.hasPrefix("PUT") } == 2 && talk.lines.count { $0.hasPrefix("MOVE") } == 2)
-        #expect(talk.machine.remark == "the server does not allow : in file names, so \"_\" is in their place")
+        #expect(talk.machine.remark == "the server does not allow : in file names, so \"_\" replaces these characters")
     }
 
     @Test func `a server without forbidden characters keeps the name`() {

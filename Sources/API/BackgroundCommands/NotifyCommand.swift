@@ -12,7 +12,7 @@ public struct NotifyCommand: BackgroundCommand {
         example: "notify --test")
 
     @Flag(help: "Send a test notification with a button, and print each step.") var test = false
-    @Option(help: "The number of seconds to wait for the press.") var timeout = 120
+    @Option(help: "The number of seconds in which you can press the button.") var timeout = 120
 
     public init() {}
 
@@ -142,21 +142,24 @@ public struct NotifyCommand: BackgroundCommand {
         steps.show(
             "The button was not pressed, so \(server.label) now counts as a server without buttons. "
                 + "Notifications now show a command instead of a button. "
-                + "If this server shows buttons, test again and press the button.")
+                + "If this notification server shows buttons, test again and press the button.")
     }
 
     private func judge(_ outcome: Outcome, _ steps: Steps) throws {
         switch outcome {
-        case .button: steps.show("You pressed the button, and the agent received the press.")
-        case .notification: steps.show("You pressed the notification itself, and the agent received the press.")
+        case .button: steps.show("You pressed the button, and the notification server reported this to the agent.")
+        case .notification:
+            steps.show("You pressed the notification itself, and the notification server reported this to the agent.")
         case .dismissed:
-            throw CommandFailure(.tryAgain, "the notification was closed without a press, by you or by the server")
+            throw CommandFailure(
+                .tryAgain, "the notification was closed before the button was pressed, by you or by the notification server")
         case .expired:
-            throw CommandFailure(.tryAgain, "the notification expired without a press")
+            throw CommandFailure(.tryAgain, "the notification expired before the button was pressed")
         case .nothing:
             throw CommandFailure(
                 .tryAgain,
-                "the agent received no press within \(timeout) s. If you pressed the button, this server does not report presses")
+                "the notification server did not report within \(timeout) s that the button was pressed. "
+                    + "If you pressed the button, this server does not report pressed buttons")
         }
     }
 
@@ -164,7 +167,8 @@ public struct NotifyCommand: BackgroundCommand {
         let outcome = try await wait(60) { try Self.launch(after: last, $0)?.outcome }
         guard outcome == .completed else {
             let end = outcome.map { "the launch for the pressed button did not complete (\($0.rawValue))" }
-            throw CommandFailure(.unavailable, "\(end ?? "the launch for the press has not ended within 60 s"): see `history`")
+            throw CommandFailure(
+                .unavailable, "\(end ?? "the launch for the pressed button has not ended within 60 s"): see `history`")
         }
         steps.show("The app was launched for the pressed button, and the launch completed.")
     }

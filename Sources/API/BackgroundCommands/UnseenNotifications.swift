@@ -61,7 +61,9 @@ package struct UnseenNotifications: Sendable {
         let listed = all.filter { $0.trouble != nil } + new.filter { $0.trouble == nil }
         var lines = listed.suffix(Self.longestList).map { one in
             let words = Output.oneLine(one.title)
-            guard let trouble = one.trouble else { return "Unseen      \(words), left the screen \(Output.relative(one.at))" }
+            guard let trouble = one.trouble else {
+                return "Unseen      \(words), removed from the screen \(Output.relative(one.at))"
+            }
             return "Not shown   \(words): \(trouble)"
         }
         if listed.count > lines.count { lines.insert("Unseen      \(listed.count - lines.count) more", at: 0) }

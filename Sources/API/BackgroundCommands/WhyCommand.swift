@@ -118,7 +118,7 @@ public struct WhyCommand: BackgroundCommand {
         case .wasBroughtBack:
             guard let absence else { return "✓ agent: this command started the agent" }
             let until = absence.until.map { " until \(Output.moment($0))" } ?? ""
-            return "✓ agent: this command started the agent, which was not needed\(until)"
+            return "✓ agent: this command started the agent, although no work was due\(until)"
         case .leavesAtOnce:
             return "✗ agent: this command started the agent, but the agent exited. See the log of the agent: \(starter.logPlace)"
         case .cannotStart(.forbidden): return "✗ agent: not running, because \(starter.forbiddingVariable)=1 is set"
@@ -160,7 +160,7 @@ public struct WhyCommand: BackgroundCommand {
             } else if kind == .urlSession, let served, !attached.contains(identifier) {
                 condition = Condition(
                     name: .turn, met: false, since: OrNull(oldest), until: OrNull(nil),
-                    detail: "the results wait until the launch for \(served.session) has ended")
+                    detail: "the results are delivered after the launch for \(served.session) has ended")
             } else {
                 return nil
             }

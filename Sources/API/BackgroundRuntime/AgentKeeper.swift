@@ -47,6 +47,7 @@ package struct NoAgent: Error, CustomStringConvertible, Sendable {
     let log: String
 
     package var description: String {
-        "no agent keeps running. The agent was started \(AgentKeeper.patience) times and exited at once. See \(log)"
+        "no agent keeps running. The agent was started \(AgentKeeper.patience) times, and exited immediately each time. "
+            + "See \(log)"
     }
 }

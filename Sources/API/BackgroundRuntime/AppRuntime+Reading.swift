@@ -112,7 +112,7 @@ extension AppRuntime {
     }
 
     package func reportCopy(because error: any Error) {
-        report("\(Self.programName): \(error). The stored state is shown, and nothing is changed.")
+        report("\(Self.programName): \(error). The command shows the stored state, and changes nothing.")
     }
 
     /// `true` if the ledger of this process is in memory, because the ledger on the disk does not exist or cannot be written.

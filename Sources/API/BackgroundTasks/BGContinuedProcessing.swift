@@ -144,7 +144,7 @@ extension BGTaskScheduler {
                 if request.strategy == .fail, isRunning || live.count + queued.count >= ContinuedProcessing.room {
                     return Error(
                         .immediateRunIneligible,
-                        "\(request.identifier): the task cannot run at once, because too many tasks are running")
+                        "\(request.identifier): the task cannot run now, because too many tasks are running")
                 }
                 try transaction.save(record)
                 return nil

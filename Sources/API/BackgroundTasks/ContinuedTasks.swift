@@ -203,7 +203,7 @@ final class ContinuedTasks: Sendable {
         for identifier in waiting ?? [] {
             StandardError.write("\(identifier) cannot begin, because no agent keeps running\n")
         }
-        DurableWrites.shared.commit("the end of a continued task that waited", startsAgent: false) { transaction in
+        DurableWrites.shared.commit("the removal of waiting continued-processing requests", startsAgent: false) { transaction in
             for identifier in waiting ?? [] { try transaction.deleteRequest(identifier) }
         }
         state.withLock { $0.keeper = AgentKeeper() }

@@ -213,7 +213,7 @@ struct RequestOptions {
 
 extension RunningAttempt {
     static func from(_ context: UnsafeMutableRawPointer?) -> RunningAttempt {
-        guard let context else { fatalError("libcurl called a function without a context") }
+        guard let context else { fatalError("libcurl called a callback without the context of the transfer") }
         return Unmanaged<RunningAttempt>.fromOpaque(context).takeUnretainedValue()
     }
 }

@@ -147,7 +147,7 @@ package final class SessionBus {
     }
 
     private static func from(_ data: gpointer?) -> SessionBus {
-        guard let data else { fatalError("a callback of the session bus was called without its owner") }
+        guard let data else { fatalError("a callback of the session bus was called without a SessionBus") }
         return Unmanaged<SessionBus>.fromOpaque(data).takeUnretainedValue()
     }
 }

@@ -215,7 +215,7 @@ final class ConditionsReader: @unchecked Sendable {  // This is safe because onl
     }
 
     private static func from(_ data: gpointer?) -> ConditionsReader {
-        guard let data else { fatalError("a callback of the conditions was called without its owner") }
+        guard let data else { fatalError("a callback for network and power was called without a ConditionsReader") }
         return Unmanaged<ConditionsReader>.fromOpaque(data).takeUnretainedValue()
     }
 }

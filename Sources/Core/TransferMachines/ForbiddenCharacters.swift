@@ -88,7 +88,7 @@ struct ForbiddenCharacters: Sendable {
         var remarks = [rules.remark].compactMap { $0 }
         if !found.isEmpty {
             let characters = ServerText.line(found.unicodeScalars.map { String($0) }.joined(separator: " "))
-            remarks.insert("the server does not allow \(characters) in file names, so \"_\" is in their place", at: 0)
+            remarks.insert("the server does not allow \(characters) in file names, so \"_\" replaces these characters", at: 0)
         }
         return remarks.isEmpty ? nil : remarks.joined(separator: "; ")
     }

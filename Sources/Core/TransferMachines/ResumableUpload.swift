@@ -198,7 +198,7 @@ struct ResumableUpload: UploadProtocol {
             return .continue
         }
         let known = Self.versions.map(String.init).joined(separator: ", ")
-        return .fail(head, -1011, "The server does not support a known version of resumable uploads (\(known)).")
+        return .fail(head, -1011, "The server does not support any of the agent's versions of resumable uploads (\(known)).")
     }
 
     private mutating func afterQuestion(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {

@@ -98,7 +98,8 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
         switch self {
         case .plain: .nothing("the server does not report the address of the stored file")
         case .webdav, .nextcloud: .file
-        case .put: asked.contains("?") ? .nothing("a presigned address does not allow checks") : .file
+        case .put:
+            asked.contains("?") ? .nothing("a presigned address allows the upload, but no check of the stored file") : .file
         case .multipart: stored == asked ? .nothing("the server did not report the address of the stored file") : .file
         case .tus: .offset
         case .resumable: .nothing("the protocol has no request to check a complete file")

@@ -141,7 +141,7 @@ struct UploadAdvice: Sendable {
             trouble.isWaitingForNetwork
                 ? "Check that the server is running, and the host and port of url in \(server.settings)." : nil
         case -1200: "Check the scheme and the port of url in \(server.settings)."
-        case -3001: "Restore the file, or correct ca_file in \(server.settings)."
+        case -3001: "Restore the certificate authority file, or correct ca_file in \(server.settings)."
         default: nil
         }
     }

@@ -121,7 +121,7 @@ extension Ledger {
 
     /// Returns another view of the same ledger in memory, for another simulated process.
     package func anotherView() -> Ledger {
-        guard let memory else { preconditionFailure("only a ledger in memory has several views") }
+        guard let memory else { preconditionFailure("several views are possible only for a ledger in memory") }
         return Ledger(directories, memory)
     }
 

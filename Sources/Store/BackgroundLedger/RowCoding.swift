@@ -48,7 +48,7 @@ private enum ColumnJSON {
     static let decoder = TransferRecord.databaseJSONDecoder(for: "")
 }
 
-private func noColumn() -> Never { preconditionFailure("a column is a scalar or JSON") }
+private func noColumn() -> Never { preconditionFailure("the value of a column must be a scalar or JSON") }
 
 private final class RowEncoder: Encoder {
     var (names, values): ([String], [DatabaseValue]) = ([], [])

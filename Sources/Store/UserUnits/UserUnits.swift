@@ -227,7 +227,7 @@ package struct UserUnits: Sendable {
             try manager.reload()
             if try hasStarted(by: instant) { return }
         }
-        throw Failure("the user manager did not accept the time of \(name(.timer))")
+        throw Failure("the user manager did not accept the start time in \(name(.timer))")
     }
 
     /// Restarts the timer, and returns whether the timer waits for the given time or an earlier time. The check is necessary,

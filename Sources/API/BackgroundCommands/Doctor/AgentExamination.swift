@@ -87,7 +87,7 @@ struct AgentExamination: Examination {
         if state != "loaded" { return failed("\(units.name(.service)) is \(state)") }
         if units.property("SubState", of: .service) == "auto-restart" {
             return failed(
-                "the program of \(units.name(.service)) exits at once. For details, run "
+                "the program of \(units.name(.service)) exits immediately after each start. For details, run "
                     + "`systemctl --user status \(units.name(.service))`")
         }
         do throws(UserUnits.Failure) { try units.demandService() } catch {
@@ -102,7 +102,7 @@ struct AgentExamination: Examination {
             return failed("\(units.name(kind)) is not active")
         }
         if let until = absence.until, units.nextElapse.map({ $0.timeIntervalSince(until) > 60 }) ?? true {
-            return failed("\(units.name(.timer)) is not set to the time of the next work")
+            return failed("\(units.name(.timer)) does not start the agent at the time of the next work")
         }
         let due = moment.isEmpty ? "" : moment + ", and"
         return DoctorFinding(

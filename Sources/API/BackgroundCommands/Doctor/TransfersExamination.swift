@@ -26,7 +26,7 @@ struct TransfersExamination: Examination {
     /// also tells the user what to do.
     static func sentence(missingCopies count: Int, in spool: URL) -> String {
         let copies = count == 1 ? "1 queued copy is" : "\(count) queued copies are"
-        return "\(copies) missing from \(spool.path). Put the folder with the copies back, or upload the files again."
+        return "\(copies) missing from \(spool.path). Put the folder with the queued copies back, or upload the files again."
     }
 
     private static func words(_ count: Int) -> String { "\(count) transfer\(count == 1 ? " is" : "s are")" }

@@ -25,7 +25,7 @@ public struct InstallCommand: BackgroundCommand {
         let installation = try Self.installation(into)
         var files = Self.files(program ?? AppManifest.executableURL.path).all
         if into == nil, let shared = Self.folderBesideProgram(), shared != installation.folder.path {
-            Output.line("Everything is installed for all users in \(shared).")
+            Output.line("The files of this app are already installed for all users in \(shared).")
             // The files are already installed for all users, so they are not installed for this user.
             files = []
         }

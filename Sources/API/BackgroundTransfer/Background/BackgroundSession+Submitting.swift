@@ -44,7 +44,7 @@ extension BackgroundSession {
     }
 
     static var badResumeData: URLError {
-        let words = "The resume data is not valid, or another version wrote the resume data."
+        let words = "The resume data is damaged, or another version of the program wrote the resume data."
         return URLError(.unsupportedURL, userInfo: [NSLocalizedDescriptionKey: words])
     }
 

@@ -138,7 +138,7 @@ private struct UploadCheck {
                 // If the file was uploaded with a form, the server chose the address in the receipt, and it can be the address of
                 // any page. Other content at this address does not prove that the file differs.
                 return upload.upload?.method == .multipart
-                    ? .unknown("the server sends other content from this address") : .differs
+                    ? .unknown("the content at this address differs from the uploaded file") : .differs
             case 404, 410:
                 // If the response comes from another address than the requested one, the response does not prove that the file
                 // was removed. The response may come from a captive portal, or the server may have a new address.

@@ -157,7 +157,7 @@ package enum FileName {
             let name = folder.appendingPathComponent("\(base)\(mark)\(ending)", isDirectory: false)
             if !isTaken(name) { return .taken(free: name) }
         }
-        return .failed(FileTrouble(why: "\(whole.path): 9,999 files of this name exist", isPassing: false))
+        return .failed(FileTrouble(why: "\(whole.path): 9,999 files with this name and a number exist already", isPassing: false))
     }
 
     private static func isTaken(_ url: URL) -> Bool {

@@ -55,7 +55,7 @@ final class UploadFile: BodySource {
             close(descriptor)
             let why =
                 found.map { "The queued copy of the file has \($0) bytes instead of \(size)." }
-                ?? "The queued copy of the file is not a file any more."
+                ?? "The queued copy of the file was replaced by something that is not a file."
             throw FileTrouble(why: why, isPassing: false)
         }
         copyBytes = size

@@ -230,7 +230,7 @@ struct Attempts {
             // The transfer was cancelled while the file was renamed. The note explains why the file exists although the transfer
             // was cancelled.
             guard giving == .given, transfer.state == .cancelled, let place = transfer.destination else { return }
-            transfer.note = "cancelled too late, because the file was already saved: \(place)"
+            transfer.note = "the transfer was cancelled too late, because the file was already complete: \(place)"
             return try pass.transaction.record(transfer)
         }
         switch giving {

@@ -24,7 +24,7 @@ enum ContinuedWork {
             var request = request
             let commands = try pass.handle(.launched(isSimulated: false), &request)
             // The agent starts no process for this work, because the work runs in an existing process.
-            let launch = LaunchRecord(of: request, commands, woke: "fewer tasks were running", startedAt: pass.now)
+            let launch = LaunchRecord(of: request, commands, woke: "the limit of running tasks allows another task", startedAt: pass.now)
             if let launch { _ = try pass.transaction.insert(launch) }
             pass.log(.workGoesOn, (.identifier, request.identifier), (.pid, request.host?.pid ?? 0))
         }

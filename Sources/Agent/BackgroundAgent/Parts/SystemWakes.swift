@@ -75,7 +75,8 @@ struct SystemWakes {
             case .suspend(let isWorkDone):
                 pass.perform(.suspendMachine)
                 pass.log(
-                    .machineSleepsAgain, (.reason, isWorkDone ? "the work is done" : "the machine may not stay awake longer"))
+                    .machineSleepsAgain,
+                    (.reason, isWorkDone ? "the work is complete" : "the time limit is reached, or the battery is too low"))
             case .stay: pass.log(.machineStaysAwake)
             }
         }
