@@ -250,7 +250,7 @@ import TransferMachines
         try bench.startAgent()
         #expect(!bench.agent.lifetime.isQuitting)
         #expect(
-            try bench.ledger.read { try $0.answer(to: question) } == "error: the process that waited for the answer has ended")
+            try bench.ledger.read { try $0.answer(to: question) } == "error: the process that waited for the response has ended")
     }
 
     /// If a process has ended, its files are removed immediately. The age of the files does not matter, because a clock may be

@@ -287,7 +287,7 @@ import UserNotifications
                 throw Own()
             }
         }
-        #expect(error?.effects == ["GET https://nowhere.test/: no server was made for https://nowhere.test:443"])
+        #expect(error?.effects == ["GET https://nowhere.test/: no virtual server was created for https://nowhere.test:443"])
         #expect(error?.underlying is Own)
     }
 

@@ -164,7 +164,7 @@ extension EndToEnd {
             Weather.serve(.json(Weather.calm), on: server)
             #expect(try home.stormy("place", "add", "Here", "1,1").status == 0)
             #expect(try home.stormy("check", "--tell").status == 0)
-            #expect(desktop.listen(for: 2) == ["Stormy cannot do that", "No storm expected"])
+            #expect(desktop.listen(for: 2) == ["A command of Stormy failed", "No storm expected"])
         }
 
         @Test func `upload --choose uploads the chosen photo`() async throws {
@@ -172,7 +172,7 @@ extension EndToEnd {
             let home = try Home(desktop: desktop)
             try home.installChooser("echo '\(home.folder.path)/a.jpg'")
             #expect(try home.stormy("upload", "--choose").status != 0)
-            #expect(desktop.listen(for: 1) == ["Stormy cannot do that"], "there is no destination")
+            #expect(desktop.listen(for: 1) == ["A command of Stormy failed"], "there is no destination")
             server.route("POST", "/open", .status(200))
             try home.configure(
                 """
@@ -229,7 +229,7 @@ extension EndToEnd {
             holder?.end(SIGKILL)
             #expect(result.status != 0, "\(result)")
             let heard = desktop.listen(for: 1).first ?? "nothing"
-            #expect(["Stormy cannot do that", "Photo not queued"].contains(heard), "\(heard): \(result)")
+            #expect(["A command of Stormy failed", "Photo not queued"].contains(heard), "\(heard): \(result)")
         }
     }
 }

@@ -553,7 +553,7 @@ extension EndToEnd {
             #expect(waitForLog("exits when the running work has ended"))
             #expect(!app.home.log.contains("the agent exited, because"), "the agent waits for the running launch")
             kill(handler, SIGTERM)
-            #expect(waitForLog("the agent exited, because a newer version took over the ledger"))
+            #expect(waitForLog("the agent exited, because a newer agent took over the ledger"))
             // The agent starts the program at its path. In this test, this program still has the old version, so it reports
             // that the ledger is too new.
             #expect(waitForLog("was written by a newer version"))

@@ -10,8 +10,8 @@ extension WarningDocumentTests {
         arguments: [
             ("<status>Actual</status>", "", "1 of the linked documents could not be read"),
             ("<event>Severe Thunderstorm</event>", "<event></event>", ""),
-            ("<severity>Severe</severity>", "<severity>Severo</severity>", "have no readable severity"),
-            ("<severity>Severe</severity>", "", "have no readable severity"),
+            ("<severity>Severe</severity>", "<severity>Severo</severity>", "have no severity that Stormy can read"),
+            ("<severity>Severe</severity>", "", "have no severity that Stormy can read"),
         ])
     func `an update with a part that cannot be read does not call a storm off`(
         _ part: String, _ replacement: String, _ reported: String
@@ -56,7 +56,7 @@ extension WarningDocumentTests {
             serve(home, "/cap/a.xml", text)
             let said = try await home.stormy("check", "--exit-code")
             #expect(said.status == 10 && said.errors.contains("warnings for unknown areas: EMMA_ID FR977"), "\(said)")
-            let remark = "1 of 1 warnings have some codes of areas that are not known, and may also be valid here"
+            let remark = "1 of 1 warnings have some area codes that Stormy does not know, and may also be valid here"
             let places = try await home.rows("check")
             for place in places {
                 let answers = place["officialWarnings"] as? [[String: Any]] ?? []

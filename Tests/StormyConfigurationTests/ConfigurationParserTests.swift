@@ -196,11 +196,11 @@ private func message(_ text: String) -> String? {
         ),
         (
             "[alerts]\ncap_feeds = ['https://a', 1]",
-            #"config.toml:2:1: "alerts.cap_feeds" must be a list of texts, ["https://…"], not a list of other values"#
+            #"config.toml:2:1: "alerts.cap_feeds" must be a list of texts, ["https://…"], not a list with a value that is not a text"#
         ),
         (
             "[alerts]\ncap_feeds = [['https://a']]",
-            #"config.toml:2:1: "alerts.cap_feeds" must be a list of texts, ["https://…"], not a list of other values"#
+            #"config.toml:2:1: "alerts.cap_feeds" must be a list of texts, ["https://…"], not a list with a value that is not a text"#
         ),
         (
             "[alerts]\ncap_feeds = ['https://a', 'ftp://b']",

@@ -107,7 +107,7 @@ import Testing
         #expect(cancellation.references.isEmpty)
         #expect(
             AlertBook([cancellation]).unusedReferences(of: [cancellation], now: noon) == [
-                "1 of the cancellations have no readable reference, and are not used"
+                "1 of the cancellations do not name their warnings, and are not used"
             ])
     }
 

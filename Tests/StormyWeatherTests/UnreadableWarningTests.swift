@@ -78,7 +78,7 @@ import Testing
         #expect(read.hasOpenEnd == true && read.until == noon - 3600 + 10 * 86_400)
         #expect(
             AlertMessage.doubts(in: [message]) == [
-                "1 of 1 warnings end after more than 100 days, and count as warnings without an end"
+                "1 of 1 warnings last for more than 100 days, so Stormy does not use their end"
             ])
         // The warning is valid as long as its service lists it.
         #expect(reasons(message, noon + 50 * 86_400, noon + 50 * 86_400) == ["Tornado"])
@@ -173,7 +173,7 @@ import Testing
         #expect(message.infos[0].severity == .severe && reasons(message) == ["Tornado"])
         #expect(
             AlertMessage.doubts(in: [message]) == [
-                "1 of 1 warnings have no readable severity, so the earlier severity is used, or \"severe\""
+                "1 of 1 warnings have no severity that Stormy can read, so Stormy uses their earlier severity, or \"severe\""
             ])
         #expect(try us(["severity": severity]).severity == .severe)
     }
@@ -306,7 +306,7 @@ import Testing
                 "the warning is valid while the service lists it")
             #expect(
                 AlertMessage.doubts(in: [message]) == [
-                    "1 of 1 warnings have times that cannot be read, and may be valid for longer"
+                    "1 of 1 warnings have times that Stormy cannot read, and may be valid for longer than Stormy shows"
                 ])
         }
     }

@@ -19,7 +19,7 @@ struct Inheritance {
                 .agent,
                 AgentRecord(pid: getpid(), version: version, startedAt: now, processStart: ProcessIdentity.current.start))
             for question in try transaction.openQuestions() where !question.isAwaited(in: directories) {
-                try transaction.answer(question.id!, "error: the process that waited for the answer has ended")
+                try transaction.answer(question.id!, "error: the process that waited for the response has ended")
             }
             for var transfer in try transaction.transfersOfADeadAgent() {
                 let before = transfer

@@ -31,7 +31,8 @@ extension S3Upload {
     var remark: String? {
         guard isMarked, knowledge.lacksConditions == true else { return nil }
         return
-            "the bucket ignores If-None-Match, so the name has a part of the photo's digest and no other photo can be overwritten"
+            "the bucket ignores If-None-Match, so a part of the photo's digest was added to the name. "
+                + "No other photo is overwritten"
     }
 
     mutating func afterProbe(_ head: ResponseHead, _ step: ProbeStep, for index: Int, _ pauses: Pauses) -> UploadOutcome {

@@ -23,9 +23,9 @@ package struct DeliveryHistory: Sendable {
         /// A description for the user.
         package var words: String {
             switch self {
-            case .often(let launches, _): "the app was launched \(launches) times in an hour, so the pause grows with each launch"
+            case .often(let launches, _): "the app was launched \(launches) times in an hour, so the pauses between launches grow"
             case .failed(let launches, _):
-                "\(RelaunchBackoff.launches(launches)) in a row did not succeed, so the pause grows with each launch"
+                "\(RelaunchBackoff.launches(launches)) in a row did not succeed, so the pauses between launches grow"
             }
         }
     }

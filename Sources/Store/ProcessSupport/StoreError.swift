@@ -82,7 +82,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         case .notADatabase(let path):
             "\(path) is damaged, or is not a ledger. The file was not changed. To start with an empty ledger, move the file away"
         case .newerVersion(let path):
-            "\(path) was written by a newer version. The file was not changed. Install the newer version again"
+            "\(path) was written by a newer version of the app. The file was not changed. Install the newer version again"
         case .readOnly(let path):
             "\(path) cannot be written: \(Self.adviceForUnwritable(path))"
         case .busy(let path):
@@ -94,7 +94,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         case .unsaved(let path):
             """
             a file beside \(path) was removed while \(LockHolder.find(lock: Self.folder(of: path))?.description ?? "the agent") \
-            used the file. The contents of the removed file are not saved yet. Try again
+            used the file. The contents of the removed file are not stored yet. Try again
             """
         case .troubled(let path, let reason), .failed(let path, let reason):
             "\(path): \(reason)"

@@ -92,15 +92,18 @@ struct FeedWarnings: Sendable {
         let unplaced = messages.compactMap { $0.unplaced(at: place.coordinates, least: settings.rule.alertSeverity, now: now) }
         let found = [
             (unplaced.count { $0 == .all }, "warnings name their areas only by codes that Stormy does not know"),
-            (unplaced.count { $0 == .some }, "warnings have some codes of areas that are not known, and may also be valid here"),
+            (
+                unplaced.count { $0 == .some },
+                "warnings have some area codes that Stormy does not know, and may also be valid here"
+            ),
             (messages.count(where: \.hasUnreadableShapes), "warnings have polygons or circles that cannot be read"),
             (
                 messages.count(where: \.hasAmbiguousShapes),
-                "warnings have polygons that can mean either side of the Earth, and are used for both sides"
+                "warnings have polygons with two possible areas on the globe, and Stormy uses both areas"
             ),
             (
                 messages.count { $0.hasNoOffset == true && !$0.infos.isEmpty },
-                "warnings have times without an offset from UTC, and are treated as valid for longer"
+                "warnings have times without an offset from UTC, so Stormy uses the longest possible period"
             ),
             (
                 messages.count { $0.hasTooManyInfos == true },
@@ -108,7 +111,7 @@ struct FeedWarnings: Sendable {
             ),
             (
                 messages.count { $0.hasTooManyCorners == true },
-                "warnings have more than \(CAPDocument.mostCorners) corners, and are not used"
+                "warnings have more than \(CAPDocument.mostCorners) corners in their areas, so Stormy does not use these warnings"
             ),
         ]
         return found.filter { $0.0 > 0 }.map { "\($0.0) of \(messages.count) \($0.1)" }
@@ -147,9 +150,9 @@ struct FeedWarnings: Sendable {
         /// Sentences about documents that are not used.
         var lacking: [String] {
             let counts = [
-                (missing, "documents could not be read, and are tried again"),
+                (missing, "documents could not be read, and will be requested again"),
                 (notRequested, "documents were not requested yet, because there are too many for one check"),
-                (leftOut, "documents were not used, because there are too many or their links are not valid"),
+                (leftOut, "documents were not used, because they exceed a limit or their links are not valid"),
             ]
             let sentences = counts.filter { $0.0 > 0 }.map { "\($0.0) of the linked \($0.1)" }
             return unusable == 0

@@ -126,7 +126,7 @@ struct NoonCheck {
                         + "Restore the folder, or run: stormy place add"
                 )
                 return BGTaskScheduler.shared.abandonCurrentLaunch(
-                    "there are no places, because \(settings.dataFolder.path) was created again")
+                    "there are no places, because the database in \(settings.dataFolder.path) is new")
             }
             // The check was turned off while this launch was starting.
             guard check.isOn else { return try schedule.removeLeftover() }

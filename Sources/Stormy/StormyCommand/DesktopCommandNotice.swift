@@ -14,7 +14,9 @@ enum DesktopCommandNotice {
             throw error
         } catch {
             // If the notification cannot be shown, the error is still printed on standard error.
-            if isWanted { try? await ActionNotification.show("Stormy cannot do that", CommandFailure(ofStormy: error).message) }
+            if isWanted {
+                try? await ActionNotification.show("A command of Stormy failed", CommandFailure(ofStormy: error).message)
+            }
             throw error
         }
     }

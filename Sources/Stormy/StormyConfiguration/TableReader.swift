@@ -124,7 +124,7 @@ struct TableReader {
         let expected = "a list of texts, [\"https://…\"]"
         guard case .list(let items) = value else { throw wrongType(key, value, expected) }
         guard let texts = items else {
-            throw error(.wrongType(key: name(key), expected: expected, found: "a list of other values"), at: key)
+            throw error(.wrongType(key: name(key), expected: expected, found: "a list with a value that is not a text"), at: key)
         }
         var urls: [String] = []
         for text in texts where !urls.contains(text) {

@@ -63,10 +63,11 @@ extension TestDriver {
         }
         let ended = try await finish(launch)
         guard ended.stopReason == reason else {
-            let how = ended.stopReason.map { "was stopped, but as \($0.rawValue)" } ?? "was not stopped"
+            let how = ended.stopReason.map { "was stopped for the reason \($0.rawValue)" } ?? "was not stopped"
             throw Refused(
                 answer:
-                    "\(launch.identifier) \(how); it ended as \(ended.outcome?.rawValue ?? "nothing"), not by \(reason.rawValue)")
+                    "\(launch.identifier) \(how); it ended as \(ended.outcome?.rawValue ?? "nothing"), "
+                    + "not for the reason \(reason.rawValue)")
         }
         return ended
     }

@@ -375,7 +375,7 @@ public struct UnimplementedEffects: Error, CustomStringConvertible {
 
     /// A list of the requests.
     public var description: String {
-        "the test did not set up everything that was used: " + effects.joined(separator: "; ")
+        "requests were sent to servers or routes that the test did not set up: " + effects.joined(separator: "; ")
             + (underlying.map { "; also: \($0)" } ?? "")
     }
 }

@@ -135,7 +135,7 @@ public final class VirtualNetwork: Sendable {
         let name = RedirectRule.origin(of: url)
         var headers = request.headers.map { ($0.name, $0.value) }
         if let credential = request.credential {
-            guard !credential.isDigest else { return unknown(request, "no virtual server supports Digest") }
+            guard !credential.isDigest else { return unknown(request, "no virtual server supports Digest authentication") }
             let words = Data("\(credential.user):\(credential.password)".utf8).base64EncodedString()
             headers.append(("Authorization", "Basic " + words))
         }
@@ -153,7 +153,8 @@ public final class VirtualNetwork: Sendable {
             let exchange = server.begin(method: request.method, target: target, headers: headers)
         else {
             return unknown(
-                request, server == nil ? "no server was made for \(name)" : "the virtual server has no route for this request")
+                request,
+                server == nil ? "no virtual server was created for \(name)" : "the virtual server has no route for this request")
         }
         return .exchange(exchange, server)
     }

@@ -70,7 +70,7 @@ extension Rehearsal {
     /// Returns the number of notifications that the user received about the mistake.
     func seenOfTrouble() throws -> String {
         let count = try ledger { try $0.notifications().filter { $0.identifier.hasPrefix("trouble-") }.count }
-        return count == 1 ? "the mistake was shown once" : "the mistake was shown \(count) TIMES"
+        return count == 1 ? "the user was notified of the mistake once" : "the user was notified of the mistake \(count) TIMES"
     }
 
     /// Returns the launches and the time of the next noon check.

@@ -9,7 +9,7 @@ extension Scenario {
     private static let noCheck = "no check ran; 0 forecast requests; 0 storm notifications"
     private static let today = "the next check is today at 12:00"
     private static let nextTomorrow = "\(oneCheck); the next check is tomorrow at 12:00"
-    private static let corrected = "\(nextTomorrow); the mistake was shown once"
+    private static let corrected = "\(nextTomorrow); the user was notified of the mistake once"
     private static let oneCheck = "check completed; 1 forecast request; 1 storm notification"
 
     static let schedules: [Scenario] = [

@@ -65,7 +65,7 @@ extension Scenario {
             }
         ) { $0.dropConnections() },
         Scenario(
-            .download, "the rest of the file has another offset",
+            .download, "the server sends a range that was not requested",
             promise: "The agent refuses a range that it did not request, and the download starts over.",
             expects: "\(complete); after the interruption the agent requested the rest, then the complete file",
             begin: {
@@ -74,7 +74,7 @@ extension Scenario {
             }
         ) { $0.dropConnections() },
         Scenario(
-            .download, "another digest was requested", promise: "The download fails, and no file gets the final name.",
+            .download, "the user expects another digest", promise: "The download fails, and no file gets the final name.",
             expects: "download failed; no file is stored; the agent sent 1 request",
             begin: {
                 $0.serveFile()

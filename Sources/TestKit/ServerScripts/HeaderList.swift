@@ -59,7 +59,7 @@ extension HeaderList {
         lines = try pairs.map { pair in
             guard pair.count == 2 else {
                 throw DecodingError.dataCorrupted(
-                    .init(codingPath: decoder.codingPath, debugDescription: "a header line is a name and a value"))
+                    .init(codingPath: decoder.codingPath, debugDescription: "a header line must have a name and a value"))
             }
             return HeaderLine(pair[0], pair[1])
         }

@@ -19,7 +19,8 @@ struct LedgerExamination: Examination {
         case .success(.ofAnEarlierVersion):
             return [
                 DoctorFinding(
-                    check, .warning, "\(path) was written by an earlier version. The next command upgrades the file",
+                    check, .warning,
+                    "\(path) was written by an earlier version of the app. The app's next command upgrades the file",
                     fix: .init("\(app.command) why", isSafe: true))
             ]
         case .success(.found): return [DoctorFinding(check, .ok, "The agent's database (ledger) is intact.")]

@@ -46,7 +46,7 @@ struct NotificationsExamination: Examination {
             if app.hidesButtons(report) {
                 return DoctorFinding(
                     check, .warning,
-                    "\(server) shows notifications, but the button of the last test was not pressed. "
+                    "\(server) shows notifications, but the button of the last test notification was not pressed. "
                         + "Upload photos from the terminal",
                     fix: .init("\(app.command) notify --test"))
             }

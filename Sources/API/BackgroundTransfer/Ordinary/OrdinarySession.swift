@@ -65,7 +65,7 @@ final class OrdinarySession: SessionEngine {
             userInfo: [
                 NSLocalizedDescriptionKey:
                     "\(kind) in protocolClasses is not a subclass of BackgroundTransfer.URLProtocol. "
-                    + "The file of the class may import FoundationNetworking."
+                    + "If the source file of this class imports FoundationNetworking, import BackgroundTransfer instead."
             ])
     }
 

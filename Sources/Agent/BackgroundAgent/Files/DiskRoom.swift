@@ -43,7 +43,7 @@ struct DiskRoom {
             // A body without an announced length may be endless. The partial file of such a body must not stay on a full disk,
             // because this partial file would occupy the space until other files are deleted.
             return FileTrouble(
-                why: "\(FileFault.noRoomReason), except the space that is left for other programs", isPassing: true,
+                why: "\(FileFault.noRoomReason), and the remaining space is left for other programs", isPassing: true,
                 isOfNoUse: endless != nil, mayBeEndless: endless != nil)
         }
         fits = end + min(Self.step, (left - count) / Self.sharers)

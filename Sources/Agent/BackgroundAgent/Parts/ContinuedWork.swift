@@ -24,7 +24,8 @@ enum ContinuedWork {
             var request = request
             let commands = try pass.handle(.launched(isSimulated: false), &request)
             // The agent starts no process for this work, because the work runs in an existing process.
-            let launch = LaunchRecord(of: request, commands, woke: "the limit of running tasks allows another task", startedAt: pass.now)
+            let why = "the limit of running tasks allows another task"
+            let launch = LaunchRecord(of: request, commands, woke: why, startedAt: pass.now)
             if let launch { _ = try pass.transaction.insert(launch) }
             pass.log(.workGoesOn, (.identifier, request.identifier), (.pid, request.host?.pid ?? 0))
         }

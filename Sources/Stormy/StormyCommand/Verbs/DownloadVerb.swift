@@ -8,7 +8,7 @@ import Synchronization
 
 struct DownloadVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "download", abstract: "Queues the download of a file and returns at once.",
+        commandName: "download", abstract: "Queues the download of a file and exits.",
         discussion: """
             The partial file has a hidden name in the same folder. The file gets its final name when the file is complete and
             verified. The download continues after the terminal is closed, and after failures of the network, the server or the

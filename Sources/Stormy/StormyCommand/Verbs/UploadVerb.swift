@@ -9,7 +9,7 @@ import Synchronization
 
 struct UploadVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "upload", abstract: "Queues photos for upload and returns at once.",
+        commandName: "upload", abstract: "Queues photos for upload and exits.",
         discussion: """
             Stormy removes the location from the copy of a photo that is sent. To keep the location, use the option \
             --keep-location, or set location for the destination or keep_location in the configuration. The options have \
@@ -33,7 +33,7 @@ struct UploadVerb: AsyncParsableCommand {
     var files: [String] = []
     @Option(help: "The name of a configured destination.", completion: .destinations) var to: String?
     @Option(
-        help: "The place whose latest storm the photos show. Default: the storm that waits longest for a photo.",
+        help: "The place whose latest storm is in the photos. Default: the storm that waits longest for a photo.",
         completion: .places) var storm: String?
     @Flag(help: "Choose photos with the desktop's file chooser if no file is named, and report problems in a notification.")
     var choose = false

@@ -235,7 +235,7 @@ package struct AlertBook: Sendable, Equatable {
     package func unusedReferences(of current: [AlertMessage], now: Date) -> [String] {
         let listed = Set(current.map(\.identifier))
         let unread = current.count { $0.kind == .cancel && $0.references.isEmpty }
-        let unusable = unread == 0 ? [] : ["\(unread) of the cancellations have no readable reference, and are not used"]
+        let unusable = unread == 0 ? [] : ["\(unread) of the cancellations do not name their warnings, and are not used"]
         return unusable
             + groups().filter { !listed.isDisjoint(with: $0) }.flatMap { group in
                 AlertLineage(messages.filter { group.contains($0.identifier) }, at: nil, now: now).unusedReferences(of: listed)

@@ -12,10 +12,10 @@ package enum AlertDoubt: String, Sendable, Hashable, Codable, CaseIterable {
 
     fileprivate var sentence: String {
         switch self {
-        case .severity: "warnings have no readable severity, so the earlier severity is used, or \"severe\""
-        case .time: "warnings have times that cannot be read, and may be valid for longer"
+        case .severity: "warnings have no severity that Stormy can read, so Stormy uses their earlier severity, or \"severe\""
+        case .time: "warnings have times that Stormy cannot read, and may be valid for longer than Stormy shows"
         case .end:
-            "warnings end after more than \(Int(AlertInfo.longestDuration / 86_400)) days, and count as warnings without an end"
+            "warnings last for more than \(Int(AlertInfo.longestDuration / 86_400)) days, so Stormy does not use their end"
         }
     }
 }

@@ -140,9 +140,10 @@ package struct RegionCoverage: Sendable, Equatable {
         package var message: String {
             switch self {
             case .noOutlines(let country):
-                "MeteoAlarm's regions of \(country.name) have no outlines, so only warnings with a drawn area are found"
+                "MeteoAlarm's regions of \(country.name) have no outlines, so only warnings with a polygon or circle are found"
             case .onlySea(let region):
-                "only the sea region \(region.text) of MeteoAlarm contains this place, so only warnings with a drawn area are found"
+                "only the sea region \(region.text) of MeteoAlarm contains this place, "
+                    + "so only warnings with a polygon or circle are found"
             case .nothingNear: "no land region of MeteoAlarm is within \(Int(RegionTable.nearby)) km of this place"
             }
         }
