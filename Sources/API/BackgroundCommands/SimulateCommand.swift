@@ -4,7 +4,7 @@ import BackgroundRuntime
 import BackgroundTasks
 import Foundation
 
-/// The command `simulate`, which launches a pending request, or ends a running launch as at its time limit.
+/// The command `simulate`, which launches a pending request, or ends a running launch as if its time limit was reached.
 public struct SimulateCommand: BackgroundCommand {
     public static let configuration = describe(
         "simulate", "Launches the app now for a pending request, or ends the time of a running launch.",

@@ -59,8 +59,8 @@ package struct AutostartEntry: Sendable {
         case isNotEnabled
         /// The unit is masked: a link to /dev/null replaces the unit file.
         case isMasked
-        /// An earlier version wrote the entry, or the socket of the entry was removed. If the agent exits, it is not started
-        /// again.
+        /// An earlier version of the app wrote the entry, or the socket of the entry was removed. If the agent exits, nothing
+        /// starts the agent again.
         case lacksSocket
     }
 

@@ -11,7 +11,7 @@ import Foundation
 /// Differs from Apple: a desktop notification shows the progress. At most ``BGTaskScheduler/continuedProcessingRoom`` tasks of an
 /// app run at the same time.
 open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because the base class is unchecked Sendable
-    /// The behavior if the task cannot run at once because too many tasks are running.
+    /// The behavior if the task cannot run immediately because too many tasks are running.
     public enum SubmissionStrategy: Int, Sendable {
         /// The submission fails with ``BGTaskScheduler/Error/immediateRunIneligible``.
         case fail = 0
@@ -35,7 +35,7 @@ open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable 
     open var title: String
     /// The second line of the notification, under the title.
     open var subtitle: String
-    /// The behavior if the task cannot run at once because too many tasks are running.
+    /// The behavior if the task cannot run immediately because too many tasks are running.
     open var strategy: SubmissionStrategy = .queue
     /// The resources that this machine must have. If a resource is missing, the submission fails with
     /// ``BGTaskScheduler/Error/notPermitted``.
@@ -104,7 +104,7 @@ open class BGContinuedProcessingTask: BGTask, ProgressReporting, @unchecked Send
     /// The current second line of the notification.
     open var subtitle: String { lock.withLock { shown.subtitle } }
 
-    /// Changes the two lines of the notification. If a line changes, the call costs one durable transaction.
+    /// Changes the two lines of the notification. Cost: one transaction that is synced to the disk, if a line changes.
     open func updateTitle(_ title: String, subtitle: String) {
         let isNew = lock.withLock { () -> Bool in
             defer { shown = (title, subtitle) }

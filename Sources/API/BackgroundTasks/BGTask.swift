@@ -33,7 +33,7 @@ open class BGTask: NSObject, @unchecked Sendable {  // Unchecked, because the lo
 
     /// A handler that is called once, shortly before the launch's time limit, and then removed. The handler and the work run on
     /// different threads. The handler must stop the work and make sure that ``setTaskCompleted(success:)`` is called. If the app
-    /// sets the handler after the time limit, the handler is called at once.
+    /// sets the handler after the time limit, the handler is called immediately.
     ///
     /// If no handler is set, the task ends as unsuccessful at the time limit.
     open var expirationHandler: (() -> Void)? {

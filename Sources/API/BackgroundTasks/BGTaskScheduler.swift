@@ -61,7 +61,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
     /// Apple's API has no equivalent.
     ///
     /// In a `main.swift`, register the handlers, and then call this method. If the agent did not launch the process, the method
-    /// returns when the continued processing of this process has ended, usually at once. If the app registers a handler after
+    /// returns when the continued processing of this process has ended, usually immediately. If the app registers a handler after
     /// this call, the program stops with an error.
     public func run() {
         if TaskHandlers.shared.hasActions { BackgroundLaunch.recordTimeChangeInterest() }
@@ -73,10 +73,10 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
 
     /// Stores a request in the agent's database (ledger). A pending request with the same identifier is replaced.
     ///
-    /// A request without `earliestBeginDate` begins as soon as the request's conditions are met. But if a launch submits such a
-    /// request, and the identifier was already launched without a date, the request waits for five minutes. The pause doubles
-    /// with each such launch of the last day, up to an hour. On iOS, the system decides the length of the pause. Without the
-    /// pause, an app that submits the next refresh in each handler would be launched again and again.
+    /// A request without `earliestBeginDate` begins as soon as the request's conditions are met. If a launch submits a request
+    /// without a date, and the agent already launched this identifier without a date, the request first waits for five minutes.
+    /// This pause doubles with each launch without a date in the last day, up to an hour. On iOS, the system decides the length
+    /// of the pause. Without the pause, an app that submits the next refresh in each handler would be launched again and again.
     ///
     /// Cost: one transaction that is synced to the disk. If no agent is running, this method starts an agent.
     /// - Throws: ``BGTaskScheduler/Error``.

@@ -32,8 +32,8 @@ public enum BackgroundLaunch {
     /// Registers an action for launches of this kind.
     ///
     /// If several actions are registered for one launch, they run at the same time. The launch ends when all actions have
-    /// returned. After ``run()`` this method has no effect. A GUI library evaluates the scenes many times, but each action must
-    /// be registered only once.
+    /// returned. After ``run()`` this method has no effect. A GUI library may evaluate the scenes many times, so make sure that
+    /// the app registers each action only once.
     ///
     /// - Parameters:
     ///   - task: the kind of launches.
@@ -48,12 +48,12 @@ public enum BackgroundLaunch {
     }
 
     /// Runs the actions of the launch for which the agent started this process, and ends the process when the launch has ended.
-    /// If a user started the process, the method returns at once, so that the app can open its windows.
+    /// If a user started the process, the method returns immediately, so that the app can open its windows.
     ///
     /// Call this method on the main thread, as the first step of `main` after the actions are registered. Do not open a window or
     /// a display before this call, because a launch may run without a display. If the app registers a handler after this call,
     /// the program stops with an error, because the launch would not find the handler. `BGTaskScheduler.run()` has the same rule.
-    /// An identifier that only a wildcard of the permitted list permits is an exception.
+    /// The rule does not apply to an identifier that only a wildcard of the permitted list permits.
     public static func run() {
         recordTimeChangeInterest()
         serveLaunch()

@@ -9,8 +9,8 @@ public struct BackgroundSettings: Sendable, Equatable {
     public var refreshBudget: Double
     /// The time limit in seconds of a processing task. Default: 600.
     public var processingBudget: Double
-    /// The grace time: the number of seconds between the warning to a launch and the kill of the launch's process. After a
-    /// cancelled await, a task can adopt the transfer for the same number of seconds. Default: 5.
+    /// The grace time: the number of seconds between the warning to a launch and the kill of the launch's process. If the app
+    /// cancels an await, a new task can continue the transfer within the same number of seconds. Default: 5.
     public var grace: Double
     /// The maximum number of seconds that a launch continues after the handlers returned. The launch continues while an attempt
     /// at a transfer that the launch began is running. After this time the launch ends as completed, and values in variables of
@@ -41,8 +41,8 @@ public struct BackgroundSettings: Sendable, Equatable {
     public var silencedCategories: Set<String> = []
 
     /// Files that may be the cause of a failed launch, for example a configuration file. When one of these files changes, the
-    /// agent retries an abandoned launch (``BGTaskScheduler/abandonCurrentLaunch(_:)``) at once. The agent reads this list only
-    /// when the agent starts. Default: an empty list.
+    /// agent immediately retries an abandoned launch (``BGTaskScheduler/abandonCurrentLaunch(_:)``). The agent reads this list
+    /// only when the agent starts. Default: an empty list.
     public var retriesWhenFilesChange: [URL] = []
 
     /// Creates the default settings.

@@ -2,7 +2,8 @@ import Foundation
 
 extension NSString {
     /// Returns a text of the app's main bundle for a notification, with its arguments inserted. Differs from Apple: this method
-    /// reads the text from the bundle at once, because the agent that shows the notification later does not have the app's texts.
+    /// reads the text from the bundle immediately, because the agent that shows the notification later does not have the app's
+    /// texts.
     ///
     /// - Parameters:
     ///   - key: the key of the text. If the bundle does not contain the key, the key itself is used as the text.

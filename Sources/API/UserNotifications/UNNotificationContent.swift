@@ -45,7 +45,7 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
 
     /// The title of the notification.
     open var title: String { fields.title }
-    /// The second headline. The desktop shows it above the body.
+    /// The second headline. The desktop shows the subtitle above the body.
     open var subtitle: String { fields.subtitle }
     /// The text of the notification. Markup in the text is escaped, so the text is shown unchanged.
     open var body: String { fields.body }

@@ -8,7 +8,7 @@ public final class UNNotificationRequest: NSObject, NSCopying, @unchecked Sendab
     public let identifier: String
     /// The content that is shown.
     public let content: UNNotificationContent
-    /// The trigger that decides when the notification is shown. If `nil`, the notification is shown at once.
+    /// The trigger that decides when the notification is shown. If `nil`, the notification is shown immediately.
     public let trigger: UNNotificationTrigger?
     /// A Boolean value that indicates whether a repeated request has no effect. If the value is `true`, the request changes
     /// nothing if a notification with equal identifier and content was already shown. This is also true if the user has closed
@@ -20,7 +20,7 @@ public final class UNNotificationRequest: NSObject, NSCopying, @unchecked Sendab
     ///   - identifier: the app's name for the notification. A new request with the same identifier replaces the notification and
     ///     alerts the user again.
     ///   - content: the content that is shown. The content is copied.
-    ///   - trigger: the trigger that decides when the notification is shown. If `nil`, the notification is shown at once.
+    ///   - trigger: the trigger that decides when the notification is shown. If `nil`, the notification is shown immediately.
     public convenience init(identifier: String, content: UNNotificationContent, trigger: UNNotificationTrigger?) {
         self.init(identifier: identifier, content: content, trigger: trigger, alertsOncePerContent: false)
     }

@@ -3,7 +3,7 @@ import BackgroundRuntime
 import Foundation
 
 /// A trigger that decides when a notification is shown. This class is abstract. If a request has no trigger, the notification is
-/// shown at once.
+/// shown immediately.
 open class UNNotificationTrigger: NSObject, NSCopying, @unchecked Sendable {  // Unchecked, because subclasses are immutable
     /// A Boolean value that indicates whether the notification is shown repeatedly.
     public let repeats: Bool

@@ -26,7 +26,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     public static func current() -> UNUserNotificationCenter { shared }
 
     /// The delegate that receives responses. The reference is weak. Set the delegate before the app's `body` is evaluated,
-    /// because a process that is launched for a response calls the delegate at once.
+    /// because a process that is launched for a response calls the delegate immediately.
     public var delegate: (any UNUserNotificationCenterDelegate)? {
         get { held.withLock { $0.delegate } }
         set {

@@ -27,7 +27,8 @@ public enum LaunchOutcome: String, Sendable, Codable {
     /// An occurrence was missed and is not run late, because the request has the policy ``MissedPolicy/skip``.
     case skipped
 
-    /// `true` if the app ended its work with or without success. The request is then consumed.
+    /// `true` if the app ended its work, with or without success. The agent then does not repeat the launch, unless a condition
+    /// of the request was lost.
     public var isResult: Bool {
         switch self {
         case .completed, .failed, .expired: true

@@ -26,7 +26,7 @@ extension RequestLife {
         case pending
         /// A launch for this request is running, or a launch for an earlier request that this request replaced.
         case serving(generation: Int)
-        /// The request is consumed and removed.
+        /// The request was launched or cancelled, and is removed.
         case removed
     }
 

@@ -2,7 +2,7 @@ import Foundation
 
 /// The policy for an occurrence that was missed.
 public enum MissedPolicy: String, Codable, Sendable {
-    /// The request is launched once as soon as possible. A single launch stands for all missed occurrences.
+    /// The request is launched once as soon as possible. A single launch replaces all missed occurrences.
     case once
     /// The occurrence is skipped, and the request waits for the next occurrence. The history shows the skipped occurrence.
     case skip
@@ -25,8 +25,9 @@ public enum WallClockRule: Hashable, Sendable, Codable {
     /// - If the time occurs twice on a day, the day has a single occurrence, at the first of the two times.
     /// - A day that does not exist (Apia, 2011-12-30) has no occurrence.
     ///
-    /// `Calendar.nextDate` is not used, because this method drops a complete day around gaps that are not one hour long. The
-    /// search needs a few look-ups in the zone's table. A result always exists, because no time zone has ever skipped two days.
+    /// `Calendar.nextDate` is not used, because `Calendar.nextDate` skips a complete day around gaps that are not one hour long.
+    /// The search needs a few look-ups in the zone's table. A result always exists, because no time zone has ever skipped two
+    /// days.
     public func next(after instant: Date, in zone: TimeZone) -> Date {
         var day = CivilDay(of: instant, in: zone).adding(days: -1)
         while true {
@@ -49,8 +50,8 @@ public enum WallClockRule: Hashable, Sendable, Codable {
     package static func counts(served: Date, now: Date) -> Bool { served <= now.addingTimeInterval(servedAhead) }
 
     /// The maximum number of seconds by which a served occurrence may be ahead of now. The value is half the period of a daily
-    /// rule. If a clock is set back by less, no occurrence runs twice. If a clock was ahead by a day or a year, no occurrence is
-    /// missed.
+    /// rule. If a clock is set back by less than this value, no occurrence runs twice. If a clock was ahead by a day or a year,
+    /// no occurrence is missed.
     public static let servedAhead: Double = 43_200
 
     private func occurrence(on day: CivilDay, in zone: TimeZone) -> Date? {

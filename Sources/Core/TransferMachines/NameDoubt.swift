@@ -133,7 +133,7 @@ extension NameDoubt {
     enum Verdict {
         case ours(UploadProof)
         case another
-        /// The compared part is equal, and this value is the next request.
+        /// The compared part of the file is equal. The comparison continues with this request.
         case next(ReadBack)
         /// The file changed on the server. The name is checked again.
         case changed(UploadOutcome)

@@ -15,7 +15,7 @@ struct ReadBack: Equatable, Sendable {
     enum Finding: Equatable {
         case ours(UploadProof)
         case another
-        /// The block equals the block of the snapshot, and this value is the next request.
+        /// The block equals the block of the snapshot. The comparison continues with this request.
         case next(ReadBack)
         /// The file has another length than in the earlier check.
         case changed

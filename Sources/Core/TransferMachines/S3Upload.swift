@@ -13,7 +13,7 @@ struct S3Upload: UploadProtocol {
         case querying(Int, isTaken: Bool)
         /// The upload sends HEAD and then GET for a key that no object has, because the server reported many keys as taken.
         case doubting(Int)
-        /// The upload tests whether the bucket supports conditions.
+        /// The upload tests whether the bucket supports conditional requests.
         case probing(Int, ProbeStep)
         /// The upload sends the complete file by PUT.
         case sendingWhole(Int)
@@ -23,7 +23,7 @@ struct S3Upload: UploadProtocol {
         case listing(Int, marker: Int)
         /// The upload sends a part of the file by PUT.
         case sendingPart(Int, Int)
-        /// The upload sends HEAD for the key once more, because the server does not support conditions.
+        /// The upload sends HEAD for the key once more, because the server does not support conditional requests.
         case queryingAgain(Int)
         /// The upload sends the list of the parts by POST, which completes the object.
         case completing(Int)

@@ -31,7 +31,7 @@ extension TransferLife {
 
     /// The phases of a transfer.
     package enum Phase: Equatable, Sendable {
-        /// The transfer waits until its holders release it.
+        /// The transfer waits until the app or the user resumes it.
         case held(by: Holders, next: Next)
         /// The transfer begins when its conditions are met and fewer transfers are running than are allowed at the same time.
         case queued
@@ -93,7 +93,7 @@ extension TransferLife {
         case adopted(suspended: Bool)
         /// The app suspended the transfer.
         case suspended
-        /// The app released the transfer, possibly with a begin date.
+        /// The app resumed the transfer, possibly with a begin date.
         case released(notBefore: Date?, now: Date)
         /// The user paused the transfer.
         case paused

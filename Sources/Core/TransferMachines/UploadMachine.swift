@@ -41,9 +41,10 @@ package struct UploadMachine: Sendable {
     /// The states of the check that follows if the server's final response was a web page over http. A captive portal may have
     /// sent this page. So before the upload fails, it requests a name that no file has.
     private enum Refusal: Equatable, Sendable {
-        /// - Parameter isTriedAgain: `true` if the refusal may concern only a single attempt.
+        /// - Parameter isTriedAgain: `true` if the upload is tried again, because the server may accept another attempt.
         case querying(TransferTrouble, isTriedAgain: Bool)
-        /// The response to the unused name was also a page. No file is sent until the unused name gets another response.
+        /// The response to the request for the unused name was also a page. No file is sent until the server responds differently
+        /// to this request.
         case waiting
     }
 

@@ -30,8 +30,8 @@ package final class Ledger: Sendable {
     /// The role of the process that opens the ledger. The role decides which process copies the write-ahead log into the database
     /// file. The copy costs three syncs.
     package enum Role {
-        /// The app copies the write-ahead log only if a running agent would already have copied a log of this length. In this
-        /// case no agent is running, or the agent is stopped.
+        /// The app copies the write-ahead log only if the log is so long that no agent seems to be running. A running agent
+        /// copies shorter logs.
         case app
         /// The agent copies the write-ahead log soon after a commit, so that other processes do not have to copy the log.
         case agent
@@ -91,7 +91,8 @@ package final class Ledger: Sendable {
     /// The result of reading a ledger without changing it.
     package enum Inspection<Value> {
         case missing
-        /// An earlier version wrote the ledger. The next process that opens the ledger migrates the ledger to this version.
+        /// An earlier version of the app wrote the ledger. The next process that opens the ledger migrates the ledger to this
+        /// version.
         case ofAnEarlierVersion
         case found(Value)
     }

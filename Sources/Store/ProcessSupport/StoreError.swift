@@ -17,7 +17,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The ledger, its write-ahead log or the index of the log was removed or replaced while this process had the file open.
     case replaced(path: String)
     /// The database's write-ahead log, or the index of this log, was removed while the agent had the file open. The agent has not
-    /// saved the content of the removed file yet.
+    /// yet copied the content of the removed file into the database.
     case unsaved(path: String)
     /// The folder that an environment variable contains cannot be used.
     case unusableFolder(variable: String, fault: FolderFault)

@@ -12,8 +12,8 @@ import ProcessSupport
 package struct DatabaseFile: Sendable {
     package enum State: Sendable {
         case missing
-        /// The file does not contain all tables of this version, or has no write-ahead log, for example because it was restored
-        /// from an SQL backup.
+        /// The file does not contain all tables of this version of the app. Or the file has no write-ahead log, for example
+        /// because it was restored from an SQL backup.
         case ofAnEarlierVersion
         case current
         case ofANewerVersion

@@ -16,7 +16,7 @@ package struct StormLife: Sendable, Equatable {
         case weaker
         /// All values are below 80 % of their limits, and no official warning is in force.
         case notExpected
-        /// Another storm of the same place has absorbed this storm.
+        /// The storm was merged into another storm of the same place.
         case joined
     }
 
@@ -62,7 +62,7 @@ package struct StormLife: Sendable, Equatable {
     package enum Event: Sendable, Equatable {
         /// A forecast or warnings were assessed. The reasons belong to this storm.
         case judged([StormReason], StormCheckData)
-        /// Another storm has absorbed this storm.
+        /// The storm was merged into another storm.
         case joined
         /// A check read the state of the notification. Only this event contains the current time.
         ///

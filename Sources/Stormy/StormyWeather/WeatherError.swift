@@ -3,7 +3,7 @@ import TransferMachines
 
 /// The reason why a request cannot be created.
 package enum WeatherRequestError: Error, Equatable, Sendable {
-    /// The replacement address is not `http(s)://HOST[:PORT][/PATH]`.
+    /// The configured address that replaces the service's address is not of the form `http(s)://HOST[:PORT][/PATH]`.
     case invalidBaseURL(String)
     /// The name is too short, because the geocoding service needs at least two letters.
     case nameTooShort(String)

@@ -60,8 +60,9 @@ extension TestDriver {
 extension TestDriver {
     /// The clock to which the dates of the app under test belong.
     ///
-    /// The choice concerns `earliestBeginDate` of requests and of transfers, and `expirationDate` of notifications, in both directions.
-    /// Wall-clock rules (`recurrence`, calendar triggers) always use the virtual clock, and time intervals need no clock.
+    /// The choice applies when the app sets or reads `earliestBeginDate` of a request or a transfer, or `expirationDate` of a
+    /// notification. Wall-clock rules (`recurrence`, calendar triggers) always use the virtual clock, and time intervals need no
+    /// clock.
     public enum AppDates: Sendable {
         /// The driver's ``TestDriver/clock``. The app and the test read the time from this clock.
         case virtualClock

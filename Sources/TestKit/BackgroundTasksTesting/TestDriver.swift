@@ -12,9 +12,9 @@ import Synchronization
 /// ledger in memory. Clocks, network, desktop and processes are test doubles that the test controls.
 ///
 /// Handlers registered with `BGTaskScheduler`, scenes of an `App` (``adopt(_:)``), background `URLSession`s and
-/// `UNUserNotificationCenter` work as in a launched process. Before virtual time moves, every handler ends or reaches something
-/// that only time can bring (an awaited transfer, a sleep on ``clock``). For handlers that wait for anything else, the driver
-/// waits at most ``patience`` of real time.
+/// `UNUserNotificationCenter` work as in a launched process. Before virtual time passes, each handler either ends, or waits for
+/// an event that requires virtual time (an awaited transfer, or a sleep on ``clock``). For handlers that wait for anything else,
+/// the driver waits at most ``patience`` of real time.
 ///
 /// Requests of ordinary `URLSession`s also receive responses from ``network``. If a test awaits a request outside a launch, the
 /// response arrives while the test lets time pass (`async let` it, then ``advance(by:)``).
@@ -22,7 +22,7 @@ import Synchronization
 /// Virtual time does not pass before a registered handler has returned. A handler that blocks its queue until a transfer has
 /// ended delays the test by ``patience``.
 ///
-/// Virtual time does not pass while an action of a scene computes. An action whose session delegate awaits transfers lets time
+/// Virtual time does not pass while an action of a scene runs code. An action whose session delegate awaits transfers lets time
 /// pass. In unstructured tasks, on the main actor and on queues, the driver detects only awaited transfers and sleeps.
 ///
 /// In contrast to real launches, all launches share this process. The app's variables therefore keep their values after a launch.
@@ -73,7 +73,7 @@ public actor TestDriver {
     ///   - start: The first time of the wall clock.
     ///   - zone: The time zone of the user.
     ///   - dates: The clock to which the app's dates belong; ``AppDates/realClock`` for code under test that calls `Date()`.
-    ///   - body: The test. Register handlers in it.
+    ///   - body: The test. Register the handlers in this closure.
     /// - Throws: The error of `body`; ``NestedRun`` inside another run; ``UnimplementedEffects`` if the app used a server or
     ///   route that the test had not set up. ``UnimplementedEffects`` replaces an error of `body`.
     public static func run<Value: Sendable>(
@@ -173,8 +173,8 @@ public actor TestDriver {
 
     // MARK: Time
 
-    /// Handles all events of the current virtual time. Submitted requests are planned, due requests are launched, and handlers
-    /// end or begin to wait for something that only virtual time can bring.
+    /// Handles all events of the current virtual time. Submitted requests are planned and due requests are launched. Handlers
+    /// end, or begin to wait for an event that requires virtual time.
     ///
     /// - Throws: an error if events cause each other without end, so that virtual time cannot pass.
     public func settle() async throws {

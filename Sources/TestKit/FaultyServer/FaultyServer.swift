@@ -36,8 +36,8 @@ public final class FaultyServer: Sendable {
     /// Starts a server on 127.0.0.1.
     /// - Parameters:
     ///   - port: The port; 0 lets the system choose. A port that a stopped server just released can be used again.
-    ///   - logFile: The file to which requests are appended as JSON lines, on arrival and at the end. The last line of an id is
-    ///     valid.
+    ///   - logFile: The file to which requests are appended as JSON lines, on arrival and at the end. If several lines have the
+    ///     same id, the last of these lines is valid.
     ///   - prepare: Sets the routes before the server accepts the first connection. At a known port, a client may already be
     ///     waiting.
     /// - Throws: The system's error if the port is taken, or if the log cannot be written.
@@ -99,7 +99,7 @@ public final class FaultyServer: Sendable {
     /// certificate is valid for 30 days. The key is created when it is first needed, and exists only in memory.
     public var certificateAuthority: String { get throws { try authority.pem } }
 
-    /// Closes the port and all connections at once. Waiting calls fail with an error. A second call has no effect.
+    /// Closes the port and all connections immediately. Waiting calls fail with an error. A second call has no effect.
     public func stop() async {
         let isFirst = isStopped.withLock { stopped in
             defer { stopped = true }

@@ -29,7 +29,7 @@ public struct ResponseScript: Sendable, Equatable, Codable, ExpressibleByArrayLi
         case headers(HeaderList)
         /// A complete interim response (100, 103).
         case interim(Int, HeaderList = [:])
-        /// Body bytes. The bytes are sent at once unless `Delivery` specifies a pace. In a response to HEAD, this step is
+        /// Body bytes. The bytes are sent without pauses unless `Delivery` specifies a pace. In a response to HEAD, this step is
         /// skipped.
         case body(Payload, Delivery = .atOnce)
         /// The last chunk of a chunked body, with trailers. Without this step the response is truncated.

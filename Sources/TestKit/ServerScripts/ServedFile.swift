@@ -23,7 +23,7 @@ public struct ServedFile: Sendable, Equatable, Codable {
     /// A fault in a response to a range request. If a client does not check the response, each of these faults corrupts the
     /// client's file.
     public enum RangeFault: Sendable, Equatable, Codable {
-        /// The status is 206, although `If-Range` names another version.
+        /// The status is 206, although `If-Range` names another version of the file.
         case ignoresIfRange
         /// `Content-Range` and the bytes begin this many bytes after the requested start.
         case shiftedStart(Int)

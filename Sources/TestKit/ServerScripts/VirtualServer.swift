@@ -1,8 +1,8 @@
 import Foundation
 import Synchronization
 
-/// A `FaultyServer` without sockets and without real time. Routes, scripts, stores and faults work as in `FaultyServer`. The
-/// owner of a virtual clock plays them. The test kit's network creates a server for each origin.
+/// A `FaultyServer` without sockets and without real time. Routes, scripts, stores and faults work as in `FaultyServer`. The test
+/// kit performs the steps of a script in virtual time. The test kit's network creates a server for each origin.
 public final class VirtualServer: Sendable {
     private let routes = RouteTable()
     private let log = Mutex(ServerActivity())

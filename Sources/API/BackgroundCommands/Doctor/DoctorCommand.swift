@@ -34,8 +34,8 @@ public struct DoctorCommand: BackgroundCommand {
         public let pendingRequests: [String]?
     }
 
-    /// The app's own examinations. A run of `doctor` calls each function once for each examination of the system. Set the
-    /// functions before a command runs.
+    /// The app's own examinations. The command `doctor` calls each function once. With `--fix`, `doctor` calls each function
+    /// again after each round of fixes. Set the functions before a command runs.
     public static var examinations: [@Sendable (Context) -> [DoctorFinding]] {
         get { ofApp.withLock { $0 } }
         set { ofApp.withLock { $0 = newValue } }

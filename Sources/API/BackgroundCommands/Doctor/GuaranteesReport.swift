@@ -86,8 +86,9 @@ package struct GuaranteesReport: Encodable {
 /// A row of the output of `doctor --json`: a finding, or the capabilities of this desktop.
 enum DoctorRow: Encodable {
     case finding(DoctorFinding)
-    /// The capabilities of this desktop. The row has all fields of the other rows, because scripts read every row, and also the
-    /// field `guarantees`. The status is always "ok", because a desktop without a capability is not an error.
+    /// The capabilities of this desktop. The row has all fields of the other rows, so that scripts can read every row in the same
+    /// way. The row also has the field `guarantees`. The status is always "ok", because a desktop without a capability is not an
+    /// error.
     case guarantees(BackgroundGuarantees)
 
     private enum CodingKeys: CodingKey { case guarantees }

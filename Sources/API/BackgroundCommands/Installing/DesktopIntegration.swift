@@ -6,7 +6,7 @@ import Synchronization
 /// ``current`` before a command runs.
 ///
 ///     DesktopIntegration.current = DesktopIntegration(
-///         summary: "Tells of storms", commands: Tool.self, icon: Data(PackageResources.Tide_svg))
+///         summary: "Shows the tides", commands: Tool.self, icon: Data(PackageResources.Tide_svg))
 ///
 /// Apple's API has no equivalent, because on Apple's systems the app's bundle contains this data.
 public struct DesktopIntegration: Sendable {
@@ -61,7 +61,7 @@ public struct DesktopIntegration: Sendable {
 
     private static let chosen = Mutex(DesktopIntegration())
 
-    /// The description of this process.
+    /// The description of the app that runs in this process.
     public static var current: DesktopIntegration {
         get { chosen.withLock { $0 } }
         set { chosen.withLock { $0 = newValue } }

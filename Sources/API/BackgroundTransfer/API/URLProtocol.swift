@@ -58,7 +58,7 @@ open class URLProtocol: NSObject {
     open class func requestIsCacheEquivalent(_ a: URLRequest, to b: URLRequest) -> Bool { a == b }
 
     /// Begins to send the response to ``client``. Override this method in a subclass. The session calls the method on a serial
-    /// queue that no other load uses.
+    /// queue that only this request uses.
     open func startLoading() {
         client?.urlProtocol(self, didFailWithError: URLError(.unsupportedURL))
     }

@@ -5,8 +5,8 @@ import FoundationNetworking
 
 /// A session of transfers over HTTP. The agent makes the transfers of background sessions. This process makes all others.
 ///
-/// **Differs from Apple.** The async methods and the methods with completion handlers also work on a background session. If the
-/// await is cancelled, the connection continues for the grace time. During this time a task with an equal request
+/// **Differs from Apple.** The async methods and the methods with completion handlers also work on a background session. If an
+/// await is cancelled, its transfer continues for the grace time. During this time a task with an equal request
 /// (``downloadTask(with:)-(URLRequest)``, ``uploadTask(with:fromFile:)``) adopts the transfer, and
 /// `.backgroundTask(.urlSession(…))` delivers the result. Awaits of equal requests on one background session share one transfer.
 /// Several processes can have sessions with one identifier at the same time. Only one of these sessions reports each event.
@@ -60,7 +60,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // Unchecked, because it
 
     /// Creates a session. For a background session, `delegate` receives the unreported events of all ended transfers, and the
     /// transfers of earlier processes come first. The session keeps a reference to the delegate until the session is invalidated.
-    /// If this process has an open session with this identifier, the new session uses its tasks and its delegate.
+    /// If this process has an open session with this identifier, the sessions share the tasks and the first delegate.
     ///
     /// - Parameters:
     ///   - configuration: the properties of the session. The session copies these properties, so later changes have no effect.
@@ -116,7 +116,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // Unchecked, because it
     /// The delegate of the session, or `nil` after the session became invalid.
     open var delegate: (any URLSessionDelegate)? { engine.delegate }
 
-    /// Resumes many tasks of this session at once. A background session resumes the tasks in one durable commit, which takes
+    /// Resumes several tasks of this session together. A background session resumes the tasks in one durable commit, which takes
     /// little time. Apple's API has no equivalent.
     public func resume(_ tasks: [URLSessionTask]) { engine.resume(tasks) }
 
@@ -303,7 +303,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // Unchecked, because it
         }
     }
 
-    /// Calls the handler. The method does nothing else, because all data is written to the disk at once.
+    /// Calls the handler. The method does nothing else, because each change is written to the disk immediately.
     @preconcurrency open func flush(completionHandler: @escaping @Sendable () -> Void) {
         onDelegateQueue { completionHandler() }
     }

@@ -107,13 +107,13 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// A Boolean value that indicates whether the classic loading mode is used. The value is stored and has no effect, because
     /// only one mode exists.
     open var usesClassicLoadingMode = true
-    /// The way in which a connection uses several networks at once. The value is stored and has no effect.
+    /// The way in which a connection uses several networks at the same time. The value is stored and has no effect.
     open var multipathServiceType: MultipathServiceType = .none
     /// A Boolean value that indicates whether host names are resolved with DNSSEC validation. The value is stored and has no
     /// effect, because the system's resolver decides.
     open var requiresDNSSECValidation = false
 
-    /// The ways in which a connection can use several networks at once.
+    /// The ways in which a connection can use several networks at the same time.
     public enum MultipathServiceType: Int, Sendable {
         case none = 0
         case handover = 1

@@ -137,7 +137,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     /// session's delegate is called. Set this delegate before ``resume()``.
     ///
     /// Differs from Apple: tasks of background sessions can also have a delegate. If the session has no delegate, this process
-    /// receives only the end of this task. If this process has ended, the app is launched for the end.
+    /// receives only the end of this task. If this process has ended before, the agent launches the app for this end.
     open var delegate: (any URLSessionTaskDelegate)? {
         get { facts.withLock { $0.delegate }?.object as? any URLSessionTaskDelegate }
         set {
@@ -241,8 +241,8 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
     /// replaced only if ``replacesDestination`` is `true`. Otherwise the download gets a numbered name, and this property
     /// contains the new path after the end.
     ///
-    /// If the response is not a file (for example 404), the task fails. Set this property before `resume()`. If it is `nil`, the
-    /// delegate receives a temporary file. Only background tasks use it. Apple's API has no equivalent.
+    /// If the response is not a file (for example 404), the task fails. Set this property before `resume()`. If the property is
+    /// `nil`, the delegate receives a temporary file. Only background tasks use the property. Apple's API has no equivalent.
     public var destination: URL? {
         get { facts.withLock { $0.destination } }
         set { facts.withLock { $0.destination = newValue } }
@@ -250,7 +250,7 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
 
     /// The rule for an existing file at ``destination``. If `true`, a file that exists at the end of the download is replaced. If
     /// the app sets `false`, no file is replaced. If the app sets no value, only a file that exists at `resume()` is replaced.
-    /// Set the rule before `resume()`. Only background tasks use it. Apple's API has no equivalent.
+    /// Set the rule before `resume()`. Only background tasks use the rule. Apple's API has no equivalent.
     public var replacesDestination: Bool {
         get { facts.withLock { $0.replacesDestination ?? false } }
         set { facts.withLock { $0.replacesDestination = newValue } }
@@ -307,8 +307,8 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
         super.init(session: session, request: request, identifier: identifier)
     }
 
-    /// The path that lists show for the file. Set it before `resume()` if the uploaded file is a copy. Apple's API has no
-    /// equivalent.
+    /// The path that lists of transfers show for the file. If the uploaded file is a copy, set this property before `resume()`.
+    /// Apple's API has no equivalent.
     public var listedPath: String? {
         get { facts.withLock { $0.listedPath } }
         set { facts.withLock { $0.listedPath = newValue } }
@@ -389,7 +389,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
         return taken
     }
 
-    /// Removes a snapshot that will not be sent. Apple's API has no equivalent.
+    /// Removes the agent's copy of a file that will not be sent. Apple's API has no equivalent.
     public func discardSnapshot() {
         let taken = snapshot.withLock { snapshot in
             defer { snapshot = nil }

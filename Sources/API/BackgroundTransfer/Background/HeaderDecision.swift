@@ -12,7 +12,7 @@ final class HeaderDecision: Sendable {
     private enum State {
         case open
         case answered(URLSession.ResponseDisposition)
-        /// The delegate's queue does not wait any more.
+        /// The delegate's queue does not wait for the decision any more.
         case late
     }
 

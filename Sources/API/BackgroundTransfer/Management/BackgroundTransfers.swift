@@ -8,8 +8,8 @@ import TransferMachines
 /// Lists, follows, pauses, resumes, retries and cancels the background transfers of this app, for a settings window or a command.
 /// Apple's API has no equivalent.
 ///
-/// An action is stored in the ledger when the call returns. The agent then stops or begins attempts at once. Every call reads the
-/// ledger, which takes a fraction of a millisecond for each transfer.
+/// An action is stored in the ledger when the call returns. The agent then stops or begins attempts immediately. Every call reads
+/// the ledger, which takes a fraction of a millisecond for each transfer.
 public enum BackgroundTransfers {
     /// The actions on a transfer.
     public enum Action: String, Sendable, CaseIterable {
@@ -166,7 +166,7 @@ public enum BackgroundTransfers {
     /// ledger was moved to another folder or restored from a backup. To upload such a copy, the app creates a new task with it.
     /// The agent removes the copies after a month.
     ///
-    /// Cost: two folders are read, and the names of copies in the ledger.
+    /// Cost: this method lists two folders, and reads the names of copies from the ledger.
     /// - Throws: an error if the ledger cannot be read, or `URLError.Code.cannotOpenFile` if another process is queuing files at
     ///   the same time.
     public static func leftCopies() throws -> [LeftCopy] {

@@ -34,7 +34,7 @@ package final class DiskWorker: @unchecked Sendable {  // This is safe because t
         case nothing
         /// The task has more work, which continues in the next turn.
         case more
-        /// The task has too little work for a turn now. The task gets a turn when no more data has arrived for one second.
+        /// The task has only a little work. The worker does this work when no more data has arrived for one second.
         case little
     }
 

@@ -22,7 +22,7 @@ struct DownloadFileState {
     /// Records whether and how the owner of the file waits until all bytes are synced and hashed.
     enum Settling {
         case no
-        /// The owner waits on its own thread.
+        /// The owner of the file waits on the owner's thread until all bytes are synced and hashed.
         case waitedFor
         /// The owner of the file does not wait. The owner is notified when all bytes are synced and hashed.
         case reported(WireEnd)

@@ -3,10 +3,10 @@ import Foundation
 
 /// The state that decides how long this agent runs.
 package enum Lifetime: Equatable {
-    /// The agent is working. `idleSince` is the date since which no work is unfinished, or `nil` if work is unfinished.
+    /// The agent is working. `idleSince` is the date since which all work is complete, or `nil` if work is unfinished.
     case working(idleSince: Date?)
-    /// A newer version of the agent uses the ledger. Running work is allowed to end, no new work begins, and another agent will
-    /// continue.
+    /// A newer version of the agent uses the ledger. Running work continues until it ends, and no new work begins. The newer
+    /// agent then continues.
     case draining
     /// All work is being stopped, and the agent waits for the end of the work.
     case quitting(Quit)

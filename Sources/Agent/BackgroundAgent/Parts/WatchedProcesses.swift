@@ -11,7 +11,7 @@ struct WatchedProcesses {
     private var session = Session.unreported
 
     private enum Session: Equatable {
-        /// The session was not reported to the presenter, or has to be reported again.
+        /// The user's session was not reported to the presenter, or has to be reported again.
         case unreported
         case reported(SessionEnvironment?)
     }

@@ -316,7 +316,8 @@ struct UploadVerb: AsyncParsableCommand {
 
 /// An element of `upload --json`.
 private enum UploadReport: Encodable {
-    /// The decision of this command about the location. `nil` if the photo was added before.
+    /// The file is queued. The second value is the decision of this command about the location of the photo. `nil` if the photo
+    /// was added before.
     case transfer(TransferReport, LocationDecision?)
     /// The file was not queued.
     case refused(file: String?, CommandFailure)
