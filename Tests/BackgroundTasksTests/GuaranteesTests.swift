@@ -45,7 +45,7 @@ import Testing
         Row("nothing asked for yet", survives(.keptFromNextLogin, .keptFromNextLogin, .kept)) {
             ($0.lingers, $0.entry) = (false, .none(workIsLeft: false))
         },
-        Row("work, and no entry", survives(.notKept, .notKept, .notKept), says: "No login starts the agent") {
+        Row("work, and no entry", survives(.notKept, .notKept, .notKept), says: "The agent does not start at login") {
             $0.entry = .none(workIsLeft: true)
         },
         Row("no manager, nothing asked for", survives(.keptFromNextLogin, .keptFromNextLogin, .keptFromNextLogin)) {

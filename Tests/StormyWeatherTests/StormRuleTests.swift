@@ -74,7 +74,7 @@ private func why(_ assessment: Assessment) -> String? {
     @Test func `too little data is unknown, not calm`() {
         let blind = Forecast(hours: (0..<48).map { hour(Double($0), code: nil, rain: nil, gusts: nil) })
         #expect(why(rule.assess(blind, now: noon)) == "the forecast has no weather values for the next 24 hours")
-        #expect(why(rule.assess(Forecast(hours: []), now: noon)) == "the forecast has no hours")
+        #expect(why(rule.assess(Forecast(hours: []), now: noon)) == "the forecast contains no hours")
         #expect(why(rule.assess(day(hours: -48..<(-2)), now: noon)) == "the forecast is too old: it ended 2 h 0 min ago")
         #expect(why(rule.assess(day(hours: 2..<48), now: noon)) == "the forecast begins only in 2 h 0 min")
         #expect(

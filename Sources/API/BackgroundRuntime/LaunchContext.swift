@@ -202,7 +202,7 @@ package final class LaunchContext: Sendable {
     /// result, the next launch delivers the event again.
     package func acknowledgeAtEnd(_ acknowledgement: @escaping @Sendable (LedgerTransaction) throws -> Void) {
         guard acknowledgements.add(acknowledgement) else { return }
-        DurableWrites.shared.commit("the delivery in launch \(id)", acknowledgement)
+        DurableWrites.shared.commit("the delivery of results in launch \(id)", acknowledgement)
     }
 
     /// Acknowledges the events that were already delivered, and acknowledges each later event immediately after its delivery.
@@ -214,7 +214,9 @@ package final class LaunchContext: Sendable {
     package func acknowledgeAtOnce(recorded: Int = 0) {
         let earlier = acknowledgements.stopDeferring().dropFirst(recorded)
         if earlier.isEmpty { return }
-        DurableWrites.shared.commit("the delivery in launch \(id)") { for acknowledge in earlier { try acknowledge($0) } }
+        DurableWrites.shared.commit("the delivery of results in launch \(id)") {
+            for acknowledge in earlier { try acknowledge($0) }
+        }
     }
 
     /// Acknowledges, in the given transaction, the delivered events whose acknowledgements wait for the result of the launch.
@@ -228,7 +230,7 @@ package final class LaunchContext: Sendable {
 
     /// Pauses or resumes the time limit of the launch, because the user is choosing a file. The pause lasts at most 10 minutes.
     package func setPersonChoosing(_ isChoosing: Bool) {
-        DurableWrites.shared.commit("the wait for the user's choice", startsAgent: false) { [id] in
+        DurableWrites.shared.commit("the pause of the time limit for the user's choice", startsAgent: false) { [id] in
             try $0.setPersonChoosing(isChoosing, launch: id)
         }
     }
@@ -292,7 +294,7 @@ package final class LaunchContext: Sendable {
                 $0.notification == notification
             }
         } catch {
-            current?.fail("the pressed button cannot be read: \(error)")
+            current?.fail("the record of the pressed button cannot be read: \(error)")
             return []
         }
     }

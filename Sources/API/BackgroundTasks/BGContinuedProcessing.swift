@@ -160,7 +160,7 @@ extension BGTaskScheduler {
         let why: String
         switch AppRuntime.shared.startAgent() {
         case .alreadyRunning, .started: return
-        case .forbidden: why = "the environment forbids the start of an agent"
+        case .forbidden: why = "an environment variable forbids the start of an agent"
         case .notFound: why = "background-agent was not found"
         case .failed(let reason): why = reason
         }

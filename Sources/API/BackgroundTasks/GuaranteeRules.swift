@@ -34,7 +34,9 @@ extension DesktopFacts {
         switch entry {
         case .none(workIsLeft: false): return hasUserManager ? .userManager : .login
         case .none(workIsLeft: true):
-            return .none(why: "No login starts the agent, so work continues with the app's next command.", help: installCommand)
+            return .none(
+                why: "The agent does not start at login, so work continues when you run a command of the app.",
+                help: installCommand)
         case .userUnit(let standing): return starter(standing) ?? (hasUserManager ? .userManager : .login)
         // An XDG autostart entry starts the agent at the next login. No systemd unit starts the agent again after a kill.
         case .xdgAutostart(let standing): return starter(standing) ?? .login

@@ -85,7 +85,7 @@ final class ForegroundWatch: Sendable {
             held = try AppRuntime.shared.commit { try $0.holdNotification(identifier, dueAt: due, now: now) }
         } catch {
             return AppRuntime.shared.report(
-                "notification \(identifier) is shown, because the delegate could not decide: \(error)")
+                "notification \(identifier) is shown without a decision of the delegate: \(error)")
         }
         guard let held else { return }
         let calls = OutstandingCalls.shared

@@ -5,7 +5,7 @@ package enum ResumeReport: Codable, Equatable, Sendable, CustomStringConvertible
         case noValidator = "the server sent no usable validator (ETag or Last-Modified)"
         case changed = "the file changed"
         case rangeIgnored = "the server sent the complete file"
-        case badPart = "the server sent a part that cannot continue the file"
+        case badPart = "the server sent a part that does not fit the stored bytes"
         case notSatisfiable = "the server does not have the requested part"
         case otherAddress = "another address responded"
         case damaged = "the digest of the file did not match"

@@ -91,8 +91,7 @@ package final class Ledger: Sendable {
     /// The result of reading a ledger without changing it.
     package enum Inspection<Value> {
         case missing
-        /// An earlier version of the app wrote the ledger. The next process that opens the ledger migrates the ledger to this
-        /// version.
+        /// An earlier version of the app wrote the ledger. The next process that opens the ledger migrates the ledger.
         case ofAnEarlierVersion
         case found(Value)
     }

@@ -217,7 +217,7 @@ package struct StormRule: Sendable, Equatable, Codable {
     }
 
     private func ignorance(of forecast: Forecast, within hours: [ForecastHour], now: Date) -> String? {
-        guard let first = forecast.hours.first, let last = forecast.hours.last else { return "the forecast has no hours" }
+        guard let first = forecast.hours.first, let last = forecast.hours.last else { return "the forecast contains no hours" }
         if last.end <= now { return "the forecast is too old: it ended \(StormRule.span(now.timeIntervalSince(last.end))) ago" }
         if first.start > now { return "the forecast begins only in \(StormRule.span(first.start.timeIntervalSince(now)))" }
         guard hours.contains(where: { $0.start <= now }) else { return "the forecast has no values for the present hour" }

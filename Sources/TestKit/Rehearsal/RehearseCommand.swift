@@ -10,7 +10,7 @@ import ProcessSupport
 struct RehearseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rehearse",
-        abstract: "Tests every way to interrupt work, and compares the results with the promises.",
+        abstract: "Interrupts work in every way, and checks each result.",
         discussion: """
             Each scenario has a temporary home, a server on this computer that fails as
             the scenario requires, and real processes that are killed. Your files are not
@@ -35,7 +35,7 @@ struct RehearseCommand: AsyncParsableCommand {
 
     @Argument(help: "The names of scenarios, or the beginnings of names. Default: all scenarios.") var scenarios: [String] = []
     @Flag(help: "Only list the scenarios and their promises.") var list = false
-    @Flag(help: "Print JSON. With --serve, print one document in each line.") var json = false
+    @Flag(help: "Print JSON. With --serve, print one JSON document in each line.") var json = false
     @Option(
         help: ArgumentHelp("Keep each scenario's home and its server's log in this folder.", valueName: "folder"),
         completion: .directory) var keep: String?

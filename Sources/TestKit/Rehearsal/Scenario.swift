@@ -130,7 +130,8 @@ extension Scenario {
         Scenario(
             .check, "time runs out",
             promise:
-                "The check ends in time. The download continues on the same connection, and a new launch receives the result.",
+                "The check ends within the grace time. "
+                + "The download continues on the same connection, and a new launch receives the result.",
             expects: "check expired, delivery completed; \(once)", budget: 8, grace: patience
         ) {
             try $0.waitForExpiry()

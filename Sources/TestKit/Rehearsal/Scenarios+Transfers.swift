@@ -17,24 +17,25 @@ extension Scenario {
         ) { $0.continueResponses() },
         Scenario(
             .download, "kill -9 of the agent",
-            promise: "The next agent continues the download after the bytes that are stored durably.",
+            promise: "The next agent continues the download after the bytes that are already on the disk.",
             expects: "\(complete); after the interruption the agent requested the rest"
         ) {
             try $0.replaceAgent(by: SIGKILL)
         },
         Scenario(
-            .download, "logout", promise: "After the next login, the download continues after the bytes that are stored durably.",
+            .download, "logout",
+            promise: "After the next login, the download continues after the bytes that are already on the disk.",
             expects: "\(complete); after the interruption the agent requested the rest"
         ) {
             try $0.replaceAgent(by: SIGTERM)
         },
         Scenario(
-            .download, "network cut", promise: "The download continues after the bytes that are stored durably.",
+            .download, "network cut", promise: "The download continues after the bytes that are already on the disk.",
             expects: "\(complete); after the interruption the agent requested the rest"
         ) { $0.dropConnections() },
         Scenario(
             .download, "the server is not reachable",
-            promise: "The download waits for the server and continues after the bytes that are stored durably.",
+            promise: "The download waits for the server and continues after the bytes that are already on the disk.",
             expects: "\(complete); the agent requested the rest from the new server"
         ) { try $0.replaceServer($0.serveWholeFile) },
         Scenario(
@@ -90,7 +91,7 @@ extension Scenario {
             begin: { try $0.beginDownload(showing: .anotherAuthority) }, also: { try $0.seenOfDistrust() }
         ) { _ in },
         Scenario(
-            .download, "paused and resumed", promise: "The download continues after the bytes that are stored durably.",
+            .download, "paused and resumed", promise: "The download continues after the bytes that are already on the disk.",
             expects: "\(complete); after the interruption the agent requested the rest"
         ) {
             try $0.verb("transfers", "pause", "all")

@@ -19,7 +19,7 @@ struct InstallationExamination: Examination {
         else { return nil }
         let folder = ShellWord.quoted(own.deletingLastPathComponent().path)
         return DoctorFinding(
-            check, .warning, "the command \(name) in your PATH is another program: \(found)",
+            check, .warning, "the command \(name) in your PATH starts another program: \(found)",
             fix: .init("export PATH=\(folder):\"$PATH\""))
     }
 

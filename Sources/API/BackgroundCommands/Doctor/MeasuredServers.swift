@@ -26,9 +26,10 @@ struct MeasuredServers: Decodable {
         let missing = server.features.filter { $0.value.hasPrefix("no: ") }.sorted { $0.key < $1.key }
         let count = server.features.count
         let which = server.version == report.version ? "" : " with \(server.version)"
-        let all = "In the test of \(measured)\(which), \(count - missing.count) of \(count) features of this server work"
+        let all =
+            "In the test of \(measured)\(which), \(count - missing.count) of \(count) features of this notification server worked"
         guard !missing.isEmpty else { return all + "." }
-        return all + ". These features do not work: "
+        return all + ". These features did not work: "
             + missing.map { "\($0.key) (\($0.value.dropFirst("no: ".count)))" }.joined(separator: ", ") + "."
     }
 }

@@ -107,7 +107,8 @@ public struct InstallCommand: BackgroundCommand {
             URL(exactPath: other).resolvingSymlinksInPath().path != AppManifest.executableURL.resolvingSymlinksInPath().path
         {
             Output.note(
-                "the command \(name) in your PATH is another program: \(other). This program is \(AppManifest.executableURL.path)"
+                "the command \(name) in your PATH starts another program: \(other). "
+                    + "This program is \(AppManifest.executableURL.path)"
             )
         }
         if ThisProcess.environment["SHELL"]?.hasSuffix("/zsh") == true {

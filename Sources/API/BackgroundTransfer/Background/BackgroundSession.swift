@@ -211,7 +211,7 @@ final class BackgroundSession: SessionEngine {
             return
         }
         if !new.isEmpty, mayHaveMissedTasks() {
-            let why = "this task may exist already, because the list of tasks could not be read. Request the list again"
+            let why = "this task may exist already, because the list of tasks could not be read. Request the tasks again"
             let failure = URLError(.cannotOpenFile, userInfo: [NSLocalizedDescriptionKey: why])
             for task in new { refuse(task, failure) }
             return

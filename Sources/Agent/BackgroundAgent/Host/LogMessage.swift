@@ -93,7 +93,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
         case .notificationPressed: "notification pressed"
         case .notificationSilenced: "the notification was removed, because notifications of its kind were off for a day"
         case .notificationUnreadable: "a damaged notification was removed from the ledger"
-        case .progressNotShown: "progress is not shown"
+        case .progressNotShown: "the progress of running work is not shown"
         }
     }
 

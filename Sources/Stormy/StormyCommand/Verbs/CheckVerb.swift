@@ -158,7 +158,7 @@ struct CheckVerb: AsyncParsableCommand {
         if outcomes.contains(where: { $0.assessment?.isStormy == true }) { return "Storm expected" }
         guard outcomes.allSatisfy({ $0.assessment?.isStormy == false }) else { return "The weather is unknown" }
         let isPartial = outcomes.contains { $0.assessment?.unknownHours != nil }
-        return isPartial ? "No storm expected in the known hours" : "No storm expected"
+        return isPartial ? "No storm expected in the hours with a forecast" : "No storm expected"
     }
 
     static func line(_ outcome: CheckOutcome) -> String { "\(outcome.place.name): \(words(outcome))" }
@@ -176,7 +176,7 @@ struct CheckVerb: AsyncParsableCommand {
     }
 
     private static func calm(_ outcome: CheckOutcome) -> String {
-        outcome.assessment?.unknownHours == nil ? "calm" : "calm in the known hours"
+        outcome.assessment?.unknownHours == nil ? "calm" : "calm in the hours with a forecast"
     }
 
     /// Returns the reasons that do not count as a storm, with one sentence each. Ignored kinds of warnings come last, grouped by

@@ -45,7 +45,7 @@ struct DemoVerb: RehearsalVerb {
 struct RehearseVerb: RehearsalVerb {
     static let configuration = CommandConfiguration(
         commandName: "rehearse",
-        abstract: "Tests every way to interrupt work, and compares the results with the promises.",
+        abstract: "Interrupts work in every way, and checks each result.",
         discussion: "Example:\n  stormy rehearse")
 
     @Argument(parsing: .captureForPassthrough) var arguments: [String] = []
