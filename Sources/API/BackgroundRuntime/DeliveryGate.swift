@@ -8,7 +8,7 @@ import Synchronization
 package final class DeliveryGate: Sendable {
     private enum State {
         case open(inside: Int)
-        /// The gate accepts no more deliveries. When the last delivery leaves the gate, the actions are called.
+        /// The gate accepts no more deliveries. The actions are called when the last delivery inside the gate has ended.
         case closing(inside: Int, whenEmpty: [@Sendable () -> Void])
         case closed
     }

@@ -35,7 +35,7 @@ package struct DesktopFacts: Sendable, Equatable {
         /// No request needed an alarm yet.
         case untried
         case alarmIsSet
-        /// An agent could not set an alarm. The value is the obstacle.
+        /// An agent could not set an alarm. The value is the reason.
         case hindered(WakeObstacle)
     }
 

@@ -218,7 +218,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     }
 
     /// Removes notifications that were not shown yet, and future repetitions of notifications. If the ledger cannot be written
-    /// now, the removal is written later.
+    /// now, the removal is stored later.
     public func removePendingNotificationRequests(withIdentifiers identifiers: [String]) { removePending(identifiers) }
 
     /// Removes all notifications that were not shown yet, and all future repetitions of notifications.

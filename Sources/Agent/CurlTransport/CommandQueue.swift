@@ -7,7 +7,7 @@ import TransferMachines
 enum TransportCommand: Sendable {
     case start(AttemptID, WireRequest, (any BodySource)?, any BodySink)
     case cancel(AttemptID)
-    /// A sink or a source paused the transfer earlier and is ready again.
+    /// The sink or the source of the data paused the transfer earlier, and is ready again.
     case continueWork(AttemptID)
 }
 

@@ -8,7 +8,7 @@ package enum DesktopSignal: Sendable, Equatable {
     case falling
     /// The machine woke from sleep.
     case resumed
-    /// The system's time zone changed. The file watch and the service may each report a change.
+    /// The system's time zone changed. The watch of the time zone's file and the system service may both report the same change.
     case timeZoneChanged
 }
 

@@ -29,8 +29,8 @@ package struct NoticeLife: Equatable, Sendable {
     }
 
     package enum Event: Equatable, Sendable {
-        /// The app added the notification, possibly not for the first time. If an earlier version is on the screen, the new
-        /// version replaces it, and the user is alerted.
+        /// The app added the notification, possibly not for the first time. If an earlier version of the notification is on the
+        /// screen, the new version replaces the earlier version, and the user is alerted.
         case added
         /// The app changed the content of the notification without an alert for the user.
         case changed

@@ -67,7 +67,7 @@ package struct SystemWake: Sendable, Equatable {
         /// No work has begun, because the lock or the state of the machine is not available yet.
         case preparing
         case working
-        /// The work ended, and the state of the machine is requested. The state shows whether a user came.
+        /// The work ended, and the state of the machine is requested. The state shows whether a user is present.
         case deciding(since: Double, isWorkDone: Bool)
     }
 

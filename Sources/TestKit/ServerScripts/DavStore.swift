@@ -1,7 +1,7 @@
 import Foundation
 
 /// A WebDAV-like store for uploads, with faults on demand. `FaultyServer.mount(_:)` mounts it. Bodies of any size are written to
-/// disk: first into a hidden file, which is then renamed. A broken upload therefore leaves no file.
+/// disk: first into a hidden file, which is then renamed. An interrupted upload therefore leaves no file.
 public final class DavStore: MountedStore {
     /// The path prefix of the store on the server, such as `/dav`.
     public let prefix: String

@@ -7,8 +7,8 @@ import Synchronization
 ///
 /// Before version 3, the form must contain the device. Version 3 refuses unknown fields.
 ///
-/// The names of requests for faults are: `CHECK` for the check for duplicates, `POST` for the form, `GET` for the version and an
-/// original.
+/// A fault of ``faults`` applies to the requests with one of these methods: `CHECK` for the check for duplicates, `POST` for the
+/// form, `GET` for the version and an original.
 public final class ImmichStore: MountedStore {
     /// The API key that a client has to send as `x-api-key`.
     public static let key = "immich key"

@@ -4,8 +4,8 @@ import Synchronization
 /// A fake S3 bucket with faults on demand: it has objects, metadata, conditions and uploads in parts. `FaultyServer.mount(_:)`
 /// mounts it. Unlike real servers, the store does not check signatures.
 ///
-/// The name of a request for faults is its method. The requests of an upload in parts have the names `CREATE`, `LIST` and
-/// `COMPLETE`. Requests that only test the bucket have the name `PROBE`.
+/// A fault of ``faults`` applies to the requests with one method. The requests of an upload in parts have the methods `CREATE`,
+/// `LIST` and `COMPLETE`. Requests that only test the bucket have the method `PROBE`.
 public final class S3Store: MountedStore {
     private struct Object {
         let bytes: Data

@@ -75,7 +75,7 @@ extension URLRequest {
     public enum Attribution: UInt, Sendable {
         /// The app's author chose the address.
         case developer = 0
-        /// The user of the app.
+        /// The user of the app chose the address.
         case user = 1
     }
 

@@ -9,9 +9,9 @@ import FoundationNetworking
 /// await is cancelled, its transfer continues for the grace time. During this time a task with an equal request
 /// (``downloadTask(with:)-(URLRequest)``, ``uploadTask(with:fromFile:)``) adopts the transfer, and
 /// `.backgroundTask(.urlSession(…))` delivers the result. Awaits of equal requests on one background session share one transfer.
-/// Several processes can have sessions with one identifier at the same time. Only one of these sessions reports each event.
+/// Several processes can have sessions with the same identifier at the same time. Only one of these sessions reports each event.
 ///
-/// No session supports stream tasks (which fail with `URLError.unsupportedURL`), informational responses and
+/// No session supports stream tasks (which fail with `URLError.unsupportedURL`), informational responses, or
 /// `willBeginDelayedRequest` (which is never called). Background sessions also do not support authentication challenges (the app
 /// receives the 401 response and must set the `Authorization` header), upload streams, ``bytes(for:delegate:)``, web sockets,
 /// cookies, caches, stored credentials and ``URLProtocol``.

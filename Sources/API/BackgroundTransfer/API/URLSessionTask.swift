@@ -249,8 +249,8 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
     }
 
     /// The rule for an existing file at ``destination``. If `true`, a file that exists at the end of the download is replaced. If
-    /// the app sets `false`, no file is replaced. If the app sets no value, only a file that exists at `resume()` is replaced.
-    /// Set the rule before `resume()`. Only background tasks use the rule. Apple's API has no equivalent.
+    /// the app sets `false`, no file is replaced. If the app sets no value, only a file that exists when `resume()` is called is
+    /// replaced. Set the rule before `resume()`. Only background tasks use the rule. Apple's API has no equivalent.
     public var replacesDestination: Bool {
         get { facts.withLock { $0.replacesDestination ?? false } }
         set { facts.withLock { $0.replacesDestination = newValue } }
