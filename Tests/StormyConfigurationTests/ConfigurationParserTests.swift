@@ -204,7 +204,7 @@ private func message(_ text: String) -> String? {
         ),
         (
             "[alerts]\ncap_feeds = ['https://a', 'ftp://b']",
-            #"config.toml:2:1: "alerts.cap_feeds" cannot be one of these addresses; write http:// or https:// and a host for each"#
+            #"config.toml:2:1: "alerts.cap_feeds" cannot be one of these addresses; write http:// or https:// and a host for each address"#
         ),
         ("[weather]\nprovider = 2026-01-01", #"config.toml:2:1: "weather.provider" must be a text in quotes, not a date"#),
     ])

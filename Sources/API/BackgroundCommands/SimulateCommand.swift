@@ -7,7 +7,7 @@ import Foundation
 /// The command `simulate`, which launches a pending request, or ends a running launch as if its time limit was reached.
 public struct SimulateCommand: BackgroundCommand {
     public static let configuration = describe(
-        "simulate", "Launches the app now for a pending request, or ends the time of a running launch.",
+        "simulate", "Launches the app now for a pending request, or ends a running launch.",
         example: "simulate launch \(AppManifest.current.permittedIdentifiers.first ?? "IDENTIFIER")")
 
     enum Action: String, ExpressibleByArgument, CaseIterable {
@@ -15,7 +15,7 @@ public struct SimulateCommand: BackgroundCommand {
         case expire
     }
 
-    @Argument(help: "The action: launch (launches the app for a request) or expire (ends the time of a launch).")
+    @Argument(help: "The action: launch (launches the app for a request) or expire (ends a launch, as at its time limit).")
     var action: Action
     @Argument(help: "The identifier of the request. The command `why` lists the identifiers.", completion: .requests)
     var identifier: String

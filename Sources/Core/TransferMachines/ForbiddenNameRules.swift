@@ -78,7 +78,7 @@ struct ForbiddenNameRules: OptionSet, Sendable {
         if !isDisjoint(with: [.reserved, .ending, .type]) {
             remarks.append("the server does not allow this file name, so \"_\" was added to the name")
         }
-        if contains(.length) { remarks.append("the server does not allow file names of this length, so the name is shorter") }
+        if contains(.length) { remarks.append("the server does not allow file names of this length, so the name was shortened") }
         return remarks.isEmpty ? nil : remarks.joined(separator: "; ")
     }
 }

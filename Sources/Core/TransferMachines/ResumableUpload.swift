@@ -251,7 +251,7 @@ struct ResumableUpload: UploadProtocol {
         case 409:
             // The response may contain the offset, but the response to a separate request is more reliable.
             state = .querying
-            return pauses.retry(head, "The server has a different part of the file than expected.")
+            return pauses.retry(head, "The server has stored more or fewer bytes of the file than expected.")
         case 413:
             let smaller = TusUpload.chunkSizes.first { $0 < count && $0 >= limits.minimumAppend ?? 0 }
             guard let smaller else { return .fail(head, -1103, "The file is too large for the server.") }

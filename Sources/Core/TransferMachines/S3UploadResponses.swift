@@ -259,7 +259,7 @@ extension S3Upload {
         guard (200..<300).contains(head.status) else { return other(head, end, pauses) }
         guard let made = ResponseXML.read(end.body)?["UploadId"]?.text, !made.isEmpty else {
             if end.failure != nil { return pauses.retry(head, "The server's response was cut off.") }
-            return .fail(head, -1011, "The server started an upload in parts without an UploadId.")
+            return .fail(head, -1011, "The server started an upload in parts, but sent no UploadId.")
         }
         guard creations < UploadPlace.maximumCreations else {
             return .fail(head, -1011, "The server has discarded the parts of the file \(creations) times.")
@@ -310,7 +310,7 @@ extension S3Upload {
         case 200..<300:
             guard let tag = head["ETag"], !tag.isEmpty else {
                 handleUncertainty()
-                return pauses.retry(head, "The server accepted a part of the file without an ETag.")
+                return pauses.retry(head, "The server accepted a part of the file, but sent no ETag.")
             }
             tags[number] = tag
             return continueWork(index)

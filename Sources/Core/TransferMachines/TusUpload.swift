@@ -185,7 +185,7 @@ struct TusUpload: UploadProtocol {
         switch head.status {
         case 200..<300:
             guard let made = UploadPlace.address(of: head["Location"], madeAt: plan.creationURL) else {
-                return .fail(head, -1011, "The server created the upload without a Location header.")
+                return .fail(head, -1011, "The server created the upload, but sent no Location header.")
             }
             place.made(at: made)
             storedBytes = 0
@@ -231,7 +231,7 @@ struct TusUpload: UploadProtocol {
             state = .querying
             let why =
                 switch head.status {
-                case 409: "The server has a different part of the file than expected."
+                case 409: "The server has stored more or fewer bytes of the file than expected."
                 case 423: "The server is still busy with the file."
                 default: "The server received damaged bytes."
                 }

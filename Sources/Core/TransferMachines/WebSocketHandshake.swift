@@ -95,7 +95,7 @@ package struct WebSocketHandshake: Equatable, Sendable {
             bytes = Data(bytes[end.upperBound...])
             let words = (lines.first ?? "").split(separator: " ", maxSplits: 2)
             guard words.count >= 2, let status = Int(words[1]), (100...999).contains(status) else {
-                throw Refusal(why: "the response has no status")
+                throw Refusal(why: "the response has no status code")
             }
             // Interim responses are skipped.
             if status < 200, status != 101 { continue }
@@ -115,10 +115,10 @@ package struct WebSocketHandshake: Equatable, Sendable {
         func values(_ name: String) -> [String] { head.headers.filter { $0.name.lowercased() == name }.map(\.value) }
         guard head.status == 101 else { throw refused("the server responded with status \(head.status)") }
         guard values("upgrade").flatMap(Self.tokens).contains(where: { $0.lowercased() == "websocket" }) else {
-            throw refused("the server does not change to web sockets")
+            throw refused("the server's response has no header \"Upgrade: websocket\"")
         }
         guard values("connection").flatMap(Self.tokens).contains(where: { $0.lowercased() == "upgrade" }) else {
-            throw refused("the server does not upgrade the connection")
+            throw refused("the server's response has no header \"Connection: Upgrade\"")
         }
         guard values("sec-websocket-accept") == [expected] else {
             throw refused("the server's Sec-WebSocket-Accept header does not match the request")

@@ -131,7 +131,7 @@ struct TableReader {
             let isPlain = !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
             guard isPlain, let parts = URLComponents(string: text), ["http", "https"].contains(parts.scheme?.lowercased() ?? ""),
                 parts.host?.isEmpty == false
-            else { throw invalid(key, "one of these addresses", "write http:// or https:// and a host for each") }
+            else { throw invalid(key, "one of these addresses", "write http:// or https:// and a host for each address") }
             try refuseInvalidPort(of: parts, key)
             urls.append(text)
         }

@@ -77,8 +77,8 @@ package enum WeatherError: Error, Equatable, Sendable {
         case .oldWarnings(let kept, let dataTime):
             "the service has no newer data since \(dataTime.formatted(.iso8601)); "
                 + (kept == 1
-                    ? "1 warning that the service no longer lists remains valid"
-                    : "\(kept) warnings that the service no longer lists remain valid")
+                    ? "1 warning remains valid, although the service no longer lists it"
+                    : "\(kept) warnings remain valid, although the service no longer lists them")
         case .old(let hours): "the weather service's newest forecast is \(hours) h old"
         case .tooLarge(let bytes, let most):
             "the response of the weather service is too large (\(bytes) bytes, at most \(most))"

@@ -28,7 +28,7 @@ struct FoldersExamination: Examination {
         if let row = owner(path, information) { return row }
         if information.st_mode & 0o022 != 0 {
             return DoctorFinding(
-                check, .failed, "other users can write to \(path) and could choose a program that is launched",
+                check, .failed, "other users can write to \(path) and could replace the program that the agent launches",
                 fix: .init("chmod go-w \(ShellWord.quoted(path))", isSafe: true))
         }
         guard information.st_mode & 0o700 == 0o700, access(path, W_OK | X_OK) == 0 else { return cannotBeWritten(path, "u+rwx") }

@@ -27,7 +27,7 @@ struct DownloadVerb: AsyncParsableCommand {
         name: [.customShort("o"), .long],
         help: "The path of the downloaded file. An existing file is replaced. Default: the name in the address.")
     var output: String?
-    @Flag(help: "Replace a file that has the chosen path when the download ends.") var force = false
+    @Flag(help: "If a file has the chosen path when the download ends, replace this file.") var force = false
     @Flag(help: "Show a progress bar, and wait until the download has ended.") var wait = false
     @Option(
         help: "The expected SHA-256, 64 hexadecimal digits. The download fails if the file has another SHA-256.")
@@ -239,7 +239,7 @@ private final class DownloadFollower: URLSessionDownloadDelegate, Sendable {
         guard isFirst, ActionNotification.hasDesktop else { return }
         let name = URL(exactPath: path).lastPathComponent
         Downloads.show(name, trouble: trouble, taskIdentifier: taskIdentifier) { error in
-            if let error { Output.note("stormy: \(name): no notification could be shown: \(error.localizedDescription)") }
+            if let error { Output.note("stormy: \(name): the notification could not be shown: \(error.localizedDescription)") }
         }
     }
 }
