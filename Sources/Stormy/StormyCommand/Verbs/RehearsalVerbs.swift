@@ -28,7 +28,8 @@ extension RehearsalVerb {
         case .failure(let missing):
             throw CommandFailure(
                 .unavailable,
-                "`stormy \(name)` needs the program stormy-rehearse, but \(missing). Install it in the folder of stormy. "
+                "`stormy \(name)` needs the program stormy-rehearse, but \(missing). "
+                    + "Install stormy-rehearse in the folder of stormy. "
                     + "In a checkout of the sources, build the program with `swift build --product stormy-rehearse`")
         }
     }
