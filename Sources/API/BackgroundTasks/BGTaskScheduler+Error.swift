@@ -18,7 +18,7 @@ extension BGTaskScheduler {
             /// The identifier is not in `BGTaskSchedulerPermittedIdentifiers`, or the request requires a resource that this
             /// machine does not have.
             case notPermitted = 3
-            /// A continued-processing request with the strategy `.fail` could not start at once.
+            /// A continued-processing request with the strategy `.fail` could not start immediately.
             case immediateRunIneligible = 4
 
             /// Returns whether an error has this code, so that a code can be used as a pattern.

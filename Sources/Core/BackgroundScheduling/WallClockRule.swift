@@ -49,9 +49,9 @@ public enum WallClockRule: Hashable, Sendable, Codable {
     /// its launch.
     package static func counts(served: Date, now: Date) -> Bool { served <= now.addingTimeInterval(servedAhead) }
 
-    /// The maximum number of seconds by which a served occurrence may be ahead of now. The value is half the period of a daily
-    /// rule. If a clock is set back by less than this value, no occurrence runs twice. If a clock was ahead by a day or a year,
-    /// no occurrence is missed.
+    /// The maximum number of seconds by which an occurrence that was already launched may be ahead of now. The value is half the
+    /// period of a daily rule. If a clock is set back by less than this value, no occurrence runs twice. If a clock was ahead by
+    /// a day or a year, no occurrence is missed.
     public static let servedAhead: Double = 43_200
 
     private func occurrence(on day: CivilDay, in zone: TimeZone) -> Date? {

@@ -122,11 +122,11 @@ package struct UploadMemory: Codable, Equatable, Sendable {
     /// The step of the upload. The request of this step is sent next.
     package enum Step: String, Codable, Sendable {
         case chooseName, put, check, move
-        /// A place on the server is created.
+        /// The next request creates a place for the file on the server.
         case create
-        /// The offset of the place is requested.
+        /// The next request asks for the number of bytes that the place contains.
         case ask
-        /// Bytes are sent to the place.
+        /// The next request sends bytes to the place.
         case append
     }
 

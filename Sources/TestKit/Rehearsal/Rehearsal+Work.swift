@@ -136,8 +136,8 @@ extension Rehearsal {
         } else {
             words.append(try hasPart() ? "a partial file is stored" : "no file is stored")
         }
-        let asked = fileRequests.map { $0.headers["Range"] == nil ? "the complete file" : "the rest" }
-        if asked.first == "the rest" {
+        let asked = fileRequests.map { $0.headers["Range"] == nil ? "the complete file" : "the missing bytes" }
+        if asked.first == "the missing bytes" {
             let requested = asked.joined(separator: ", then ")
             words.append("the agent requested \(requested) from the new server")
         } else if asked.isEmpty {

@@ -195,7 +195,7 @@ extension Scenario {
             .download, "the disk is full",
             promise: "The download keeps its partial file, and continues when the disk has free space.",
             expects: "download completed; version one of the file is complete; "
-                + "after the interruption the agent requested the rest"
+                + "after the interruption the agent requested the missing bytes"
         ) {
             try $0.control.set { $0.isDiskFull = true }
             $0.continueResponses()

@@ -18,30 +18,30 @@ extension Scenario {
         Scenario(
             .download, "kill -9 of the agent",
             promise: "The next agent continues the download after the bytes that are already on the disk.",
-            expects: "\(complete); after the interruption the agent requested the rest"
+            expects: "\(complete); after the interruption the agent requested the missing bytes"
         ) {
             try $0.replaceAgent(by: SIGKILL)
         },
         Scenario(
             .download, "logout",
             promise: "After the next login, the download continues after the bytes that are already on the disk.",
-            expects: "\(complete); after the interruption the agent requested the rest"
+            expects: "\(complete); after the interruption the agent requested the missing bytes"
         ) {
             try $0.replaceAgent(by: SIGTERM)
         },
         Scenario(
             .download, "network cut", promise: "The download continues after the bytes that are already on the disk.",
-            expects: "\(complete); after the interruption the agent requested the rest"
+            expects: "\(complete); after the interruption the agent requested the missing bytes"
         ) { $0.dropConnections() },
         Scenario(
             .download, "the server is not reachable",
             promise: "The download waits for the server and continues after the bytes that are already on the disk.",
-            expects: "\(complete); the agent requested the rest from the new server"
+            expects: "\(complete); the agent requested the missing bytes from the new server"
         ) { try $0.replaceServer($0.serveWholeFile) },
         Scenario(
             .download, "the server changed the file",
             promise: "The download starts over, because two versions must not be mixed.",
-            expects: "\(changed); after the interruption the agent requested the rest",
+            expects: "\(changed); after the interruption the agent requested the missing bytes",
             begin: {
                 $0.serveFile(changes: true)
                 try $0.beginDownload()
@@ -50,7 +50,7 @@ extension Scenario {
         Scenario(
             .download, "the server changed the file and kept its ETag",
             promise: "The agent refuses a 206 response with another version of the file, and the download starts over.",
-            expects: "\(changed); after the interruption the agent requested the rest, then the complete file",
+            expects: "\(changed); after the interruption the agent requested the missing bytes, then the complete file",
             begin: {
                 $0.serveFile(changes: true, fault: .ignoresIfRange)
                 try $0.beginDownload()
@@ -68,7 +68,7 @@ extension Scenario {
         Scenario(
             .download, "the server sends a range that was not requested",
             promise: "The agent refuses a range that it did not request, and the download starts over.",
-            expects: "\(complete); after the interruption the agent requested the rest, then the complete file",
+            expects: "\(complete); after the interruption the agent requested the missing bytes, then the complete file",
             begin: {
                 $0.serveFile(fault: .shiftedStart(1))
                 try $0.beginDownload()
@@ -92,7 +92,7 @@ extension Scenario {
         ) { _ in },
         Scenario(
             .download, "paused and resumed", promise: "The download continues after the bytes that are already on the disk.",
-            expects: "\(complete); after the interruption the agent requested the rest"
+            expects: "\(complete); after the interruption the agent requested the missing bytes"
         ) {
             try $0.verb("transfers", "pause", "all")
             try $0.verb("transfers", "resume", "all")
@@ -104,7 +104,7 @@ extension Scenario {
         Scenario(
             .download, "stormy quit",
             promise: "The download keeps its partial file, and waits until the user resumes the download.",
-            expects: "\(complete); after the interruption the agent requested the rest"
+            expects: "\(complete); after the interruption the agent requested the missing bytes"
         ) {
             try $0.verb("quit")
             try $0.checkPausedPart()

@@ -17,7 +17,8 @@ public final class DavStore: MountedStore {
     ///
     /// - Parameters:
     ///   - prefix: The path prefix, without a slash at its end.
-    ///   - directory: A folder that is kept. If `nil`, a temporary folder is used and removed with the store.
+    ///   - directory: The folder for the files, which is not removed with the store. If `nil`, a temporary folder is used and
+    ///     removed with the store.
     /// - Throws: An error if the folder cannot be created.
     public init(prefix: String = "/dav", directory: URL? = nil) throws {
         self.prefix = prefix

@@ -24,7 +24,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     ///
     /// Differs from Apple: zero, a negative value and NaN have the same effect as the default value.
     open var timeoutIntervalForRequest: TimeInterval = 60
-    /// The number of seconds without progress after which a transfer fails. Such a transfer is not retried.
+    /// The number of seconds without progress after which a transfer fails. A transfer that fails for this reason is not retried.
     ///
     /// Differs from Apple: the time is counted from the last new byte and not from the start of the transfer. Zero, a negative
     /// value and NaN have the same effect as the default value.

@@ -263,7 +263,7 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
     }
 
     /// The expected SHA-256 of the file, as 64 hex digits. If the file has another SHA-256, the task fails. Set this property
-    /// before `resume()`. Only background tasks use it. Apple's API has no equivalent.
+    /// before `resume()`. Only background tasks use this value. Apple's API has no equivalent.
     public var expectedSHA256: String? {
         get { facts.withLock { $0.expectedSHA256 } }
         set { facts.withLock { $0.expectedSHA256 = newValue } }

@@ -98,21 +98,21 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         public let message: String
     }
 
-    /// The record of the copy that the server stored, with the proof that the copy exists.
+    /// The record of an uploaded file, with the proof that the server has the file.
     public struct Receipt: Sendable, Equatable {
-        /// The kinds of proof.
+        /// The kinds of proof that the server has the file.
         public enum Proof: String, Sendable {
             /// The server's response confirmed the upload.
             case answer
-            /// The server reported the length of its copy.
+            /// The server reported the correct length of the file.
             case length
-            /// Blocks of the server's copy were read back and are equal to the sent data.
+            /// Blocks of the file were read back from the server, and are equal to the sent data.
             case content
-            /// The server reported the correct digest, or the copy was read back.
+            /// The server reported the correct digest, or the complete file was read back.
             case digest
         }
 
-        /// The address of the copy, without secrets.
+        /// The address of the file on the server, without secrets.
         public let url: String
         /// The number of sent bytes.
         public let byteCount: Int64
@@ -120,12 +120,12 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         public let sha256: String
         /// The time at which the upload was confirmed.
         public let storedAt: Date
-        /// The proof that the server has the copy.
+        /// The proof that the server has the file.
         public let proof: Proof
-        /// The time of the last check that found the copy on the server. `nil` if the copy was not checked after the upload.
+        /// The time of the last check that found the file on the server. `nil` if the file was not checked after the upload.
         public let checkedAt: Date?
-        /// The reason why the server's copy differs from the request, for example because it has another name. The text is a part
-        /// of a sentence. `nil` if the copy does not differ.
+        /// The reason why the file on the server differs from the request, for example because the file has another name. The
+        /// text is a part of a sentence. `nil` if the file does not differ.
         public let remark: String?
     }
 
