@@ -228,7 +228,7 @@ extension EndToEnd {
             try app.run("notify", "n", "title=Short", "level=0")
             try app.home.wait("expired") { try $0.notification("n").flatMap { $0.state == .expired ? $0 : nil } }
             #expect(try app.run("notifications").output == "delivered n\n")
-            #expect(try app.run("background", "status").output.contains("Unseen      Short, left the screen"))
+            #expect(try app.run("background", "status").output.contains("Unseen      Short, removed from the screen"))
             try app.run("take-off", "n")
             #expect(try app.run("notifications").output.isEmpty)
         }
