@@ -158,7 +158,7 @@ extension LaunchLife {
         case .expired: "the time of the launch ran out"
         case .quit: "all background work was ended"
         case .conditionLost: "a condition that the launch needs was lost"
-        case .simulated: "the command `simulate expire` ended the time of the launch"
+        case .simulated: "the command `simulate expire` ended the launch"
         case .cancelled: "the user pressed Cancel"
         case .noProgress: "the task made no progress"
         }

@@ -36,7 +36,7 @@ struct Trailer {
                 back <= list, size >= 8, let kind = view.number(entry + 2, 2, little: true)
             else { continue }
             let isLocation = cleanSamsung(view.part(list - back, min(size, back)), kind)
-            if isLocation { view.fill(entry + 2, 2, "list of Samsung's blocks") }
+            if isLocation { view.fill(entry + 2, 2, "Samsung's list of data blocks") }
         }
     }
 

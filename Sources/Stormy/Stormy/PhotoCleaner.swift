@@ -145,7 +145,7 @@ final class PhotoCleaner: Sendable {
             // Some file systems do not support hard links.
             if link(file.path, name.path) != 0, (try? FileManager.default.copyItem(at: file, to: name)) == nil {
                 throw PhotoCleaner.hasRoom(for: file)
-                    ? .cannotRead(path: file.path, reason: "the copy cannot be put into \(folder.url.path)")
+                    ? .cannotRead(path: file.path, reason: "the copy of the photo cannot be stored in \(folder.url.path)")
                     : PhotoCleaner.noRoom(for: file)
             }
             let response = try request(about: name)

@@ -53,7 +53,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
         case .agentStarted: "agent started"
         case .agentStopping: "stopping"
         case .agentStopped: "agent stopped"
-        case .agentLeaves: "the agent exits until work is due, and the user manager starts the agent again"
+        case .agentLeaves: "the agent exits, and the user manager starts the agent again when work is due"
         case .agentStays: "the agent stays in memory, because the user manager would not start the agent again"
         case .agentStoppedInTrouble: "the agent stopped because of an error, and the next agent continues the work"
         case .agentStartsAfresh: "the agent starts with an empty ledger"
@@ -63,7 +63,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
         case .ledgerIsNewer: "a newer agent took over the ledger, so this agent exits when the running work has ended"
         case .ledgerTroubled: "the ledger cannot be used, and the agent tries again until the ledger can be used"
         case .ledgerRecovered: "the ledger can be written again"
-        case .lockLost: "the lock was removed, and another agent holds the lock now"
+        case .lockLost: "the agent's lock file was removed, and another agent holds the new lock file"
         case .changesUnheard: "the agent cannot watch the ledger for changes, so the agent reads the ledger at intervals"
         case .changesHeard: "the agent watches the ledger for changes again"
         case .partGaveWay:

@@ -2,7 +2,7 @@ import Foundation
 
 /// A service with official warnings for a place.
 package enum AlertService: String, Sendable, CaseIterable, Codable {
-    /// MET Norway's MetAlerts 2.0: Norway and its seas.
+    /// MET Norway's MetAlerts 2.0, which covers Norway and its seas.
     case metNorway = "met-norway"
     /// The US National Weather Service.
     case nws

@@ -6,7 +6,7 @@ package enum WeatherProvider: String, Sendable, Hashable, Codable, CaseIterable 
     case metNorway = "met-norway"
     /// US National Weather Service: the United States, without an API key.
     case nws
-    /// Bright Sky: Germany, from open data of the DWD.
+    /// Bright Sky, which covers Germany with open data of the Deutscher Wetterdienst.
     case brightSky = "bright-sky"
 
     /// Returns the client of the service.
