@@ -98,8 +98,7 @@ final class RehearsalMachine: ConditionsSource, Presenter {
     func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?) {
         let (event, tell) = state.withLock { state -> (PresenterEvent, @Sendable (AgentEvent) -> Void) in
             guard state.machine.hasNotificationServer else {
-                let why = "the notification server disconnected from the bus"
-                return (.failed(identifier: notice.identifier, .noServer(why)), state.post)
+                return (.failed(identifier: notice.identifier, .noServer("the notification server left the bus")), state.post)
             }
             let number = serverID ?? state.nextID
             if serverID == nil { state.nextID += 1 }
