@@ -84,7 +84,7 @@ import Testing
             try await home.stormy("place", "add", "Here", "1,1", "--no-sync")
             let said = try await home.stormy("check").output
             #expect(said.contains(rain), "\(said)")
-            #expect(said.hasSuffix("The daily check is off. `stormy schedule` turns it on.\n"), "\(said)")
+            #expect(said.hasSuffix("The daily check is off. `stormy schedule` turns the check on.\n"), "\(said)")
             #expect(try await home.stormy("check", "--json").output.contains("with rain of 2.4 mm per hour"))
         }
     }

@@ -235,7 +235,7 @@ import Testing
         arguments: [
             ("<urgency>Past</urgency>", "which is over according to its service"),
             ("<certainty>Unlikely</certainty>", "which is unlikely according to its service"),
-            ("<responseType>AllClear</responseType>", "which gives the all-clear"),
+            ("<responseType>AllClear</responseType>", "which reports the end of the danger"),
         ]) func `a warning without danger ends its warning and has its reason`(_ mood: String, _ words: String) throws
     {
         for severity in ["Severe", "Severo", nil] {

@@ -5,7 +5,8 @@ import Foundation
 /// The settings of an app's agent: the time limits of launches, and the times in which no notifications are shown. Apple's API
 /// has no equivalent, because on iOS only the system decides these values.
 public struct BackgroundSettings: Sendable, Equatable {
-    /// The time limit in seconds of an app refresh, and of a launch for a session or a button. Default: 30.
+    /// The time limit in seconds of an app refresh, and of a launch for the events of a session or for a pressed button. Default:
+    /// 30.
     public var refreshBudget: Double
     /// The time limit in seconds of a processing task. Default: 600.
     public var processingBudget: Double

@@ -77,8 +77,8 @@ extension BackgroundTask where Request == BGContinuedProcessingTask, Response ==
 
 extension BackgroundTask where Request == BackgroundNotificationResponse, Response == Void {
     /// A response of the user to a notification: a press of the notification or of one of its buttons. Apple's API has no
-    /// equivalent: on iOS only the delegate of the notification center receives responses. In this module, the scene's action and
-    /// the delegate are called.
+    /// equivalent: on iOS only the delegate of the notification center receives responses. In this module, both the scene's
+    /// action and the delegate are called.
     public static var notificationResponse: Self {
         Self(
             kind: .notificationResponse, matches: { _ in true },

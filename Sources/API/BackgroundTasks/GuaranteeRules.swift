@@ -121,8 +121,8 @@ extension BackgroundGuarantees.Guarantee {
         case .untried:
             Self(
                 .wakesSystem, .unknown,
-                "No request has asked to wake the machine yet. The first such request shows whether the system allows it.")
-        case .alarmIsSet: Self(.wakesSystem, .kept, "An alarm wakes the machine for requests that ask to wake it.")
+                "No request that wakes the machine was submitted yet. The first such request shows whether the system allows it.")
+        case .alarmIsSet: Self(.wakesSystem, .kept, "An alarm wakes the machine for requests that require this.")
         case .hindered(let obstacle): Self(.wakesSystem, .notKept, "Not now: \(obstacle.words).")
         }
     }

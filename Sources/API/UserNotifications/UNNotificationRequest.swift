@@ -11,9 +11,9 @@ public final class UNNotificationRequest: NSObject, NSCopying, @unchecked Sendab
     /// The trigger that decides when the notification is shown. If `nil`, the notification is shown immediately.
     public let trigger: UNNotificationTrigger?
     /// A Boolean value that indicates whether a repeated request has no effect. If the value is `true`, the request changes
-    /// nothing if a notification with equal identifier and content was already shown. This is also true if the user has closed
-    /// the notification. An app that was killed can therefore add a notification again, and the user sees the notification only
-    /// once. Attachments are not compared. Apple's API has no equivalent.
+    /// nothing if a notification with equal identifier and content was already shown. The request also changes nothing if the
+    /// user has closed the notification. An app that was killed can therefore add a notification again, and the user sees the
+    /// notification only once. Attachments are not compared. Apple's API has no equivalent.
     public let alertsOncePerContent: Bool
 
     /// - Parameters:

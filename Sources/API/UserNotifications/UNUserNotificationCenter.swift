@@ -159,8 +159,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     /// equivalent: on iOS, a second `add` alerts the user again.
     ///
     /// - Parameters:
-    ///   - identifier: the identifier of the request. If the notification was not added, or was withdrawn, the method does
-    ///     nothing.
+    ///   - identifier: the identifier of the request. If the notification was not added, or was withdrawn, the method has no
+    ///     effect.
     ///   - change: a closure that receives the current content, and returns the new content or `nil` for no change. The closure
     ///     is also called if the user has closed the notification, but then the new content is not shown.
     /// - Throws: ``UNError``, or the error that `change` throws.

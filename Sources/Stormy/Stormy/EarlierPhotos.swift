@@ -10,7 +10,7 @@ extension PhotoRecord {
         try database.alter(table: "photo") { $0.add(column: "submission", .text) }
         try database.execute(sql: "CREATE UNIQUE INDEX photoSubmission ON photo (submission)")
         // If the ledger cannot be read now, a later call tries again.
-        logged("the photos of an earlier version") { try identifyEarlier(in: database) }
+        logged("the photos of an earlier version of Stormy") { try identifyEarlier(in: database) }
         // In earlier versions, the transfer number 0 meant that the server had lost the photo.
         try database.execute(sql: "UPDATE photo SET state = 'lost' WHERE \"transfer\" = 0 AND state = 'failed'")
     }

@@ -25,7 +25,7 @@ struct StatusReport: Encodable {
 
         /// A sentence for the user: "Next check 12:00 (in 3 h 12 min)."
         var sentence: String {
-            guard let moment else { return "The daily check is off. `stormy schedule` turns it on." }
+            guard let moment else { return "The daily check is off. `stormy schedule` turns the check on." }
             return "Next check \(Output.moment(moment, now: AppRuntime.shared.now))."
         }
     }

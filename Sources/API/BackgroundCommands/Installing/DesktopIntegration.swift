@@ -39,8 +39,8 @@ public struct DesktopIntegration: Sendable {
     public var actions: [Action]
     /// The kinds of files that the app opens.
     public var mimeTypes: [String]
-    /// The arguments of the app's command before the names of the files that a user opens. If a user starts the app from a menu,
-    /// no file names follow. If the value is `nil`, menus do not show the app.
+    /// The arguments that precede the names of the files in the app's command when a user opens files with the app. If a user
+    /// starts the app from a menu, no file names follow. If the value is `nil`, menus do not show the app.
     public var openArguments: [String]?
     /// The SPDX identifier of the license.
     public var license: String

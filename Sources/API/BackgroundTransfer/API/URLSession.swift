@@ -192,7 +192,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // Unchecked, because it
     }
 
     /// Creates a task that uploads a file. In a background session the upload continues after this process ends. `resume()`
-    /// copies the file, so the app can change or delete the file later. The method GET becomes PUT.
+    /// copies the file, so the app can change or delete the file later. If the method is GET, PUT is used.
     open func uploadTask(with request: URLRequest, fromFile file: URL) -> URLSessionUploadTask {
         made(URLSessionUploadTask(session: self, request: request, body: .file(file)))
     }

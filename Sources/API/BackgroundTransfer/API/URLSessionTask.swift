@@ -109,7 +109,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         set { change(\.description, newValue) }
     }
 
-    /// The priority from 0 to 1. A task with a higher priority begins first. Among equal tasks, the oldest begins first.
+    /// The priority from 0 to 1. A task with a higher priority begins first. With equal priorities, the oldest task begins first.
     open var priority: Float {
         get { facts.withLock { $0.priority } }
         set { change(\.priority, min(1, max(0, newValue.isNaN ? Self.defaultPriority : newValue))) }

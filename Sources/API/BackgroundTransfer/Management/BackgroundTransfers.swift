@@ -234,7 +234,7 @@ public enum BackgroundTransfers {
     ///   - renewal: a closure that returns the current credentials of an upload's server, or `nil` to use the stored credentials.
     ///     The closure is called before any change, for each upload that can continue.
     /// - Returns: the changes.
-    /// - Throws: an error if the ledger cannot be written, so no transfer was changed.
+    /// - Throws: an error if the ledger cannot be written. If an error is thrown, no transfer has changed.
     @discardableResult
     public static func perform(
         _ action: Action, on selection: Selection, renewal: (BackgroundTransferStatus) throws -> Credential? = { _ in nil }

@@ -82,7 +82,7 @@ struct QuitVerb: AsyncParsableCommand, CommandWithEffect {
         do {
             try await QuitCommand.endAll { requests, transfers in
                 isOff = true
-                if wasOn || requests > 0 { Output.line("The daily check is off. `stormy schedule` turns it on again.") }
+                if wasOn || requests > 0 { Output.line("The daily check is off. `stormy schedule` turns the check on again.") }
                 if transfers > 0 {
                     let noun = transfers == 1 ? "transfer" : "transfers"
                     Output.line("Paused \(transfers) \(noun). `stormy transfers resume all` continues all paused transfers.")

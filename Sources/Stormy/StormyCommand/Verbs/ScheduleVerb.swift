@@ -98,7 +98,7 @@ struct UnscheduleVerb: AsyncParsableCommand {
         if try BackgroundTransfers.all().allSatisfy(\.state.hasEnded) {
             AutostartEntry(directories: AppRuntime.shared.directories).remove()
         }
-        Output.line("The daily check is off. `stormy schedule` turns it on again.")
+        Output.line("The daily check is off. `stormy schedule` turns the check on again.")
     }
 }
 

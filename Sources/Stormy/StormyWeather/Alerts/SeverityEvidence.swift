@@ -7,7 +7,7 @@ package enum NoDanger: String, Sendable, Hashable, Codable {
         switch self {
         case .past: "which is over according to its service"
         case .unlikely: "which is unlikely according to its service"
-        case .allClear: "which gives the all-clear"
+        case .allClear: "which reports the end of the danger"
         }
     }
 }
