@@ -234,7 +234,7 @@ public enum BackgroundTransfers {
     ///   - renewal: a closure that returns the current credentials of an upload's server, or `nil` to use the stored credentials.
     ///     The closure is called before any change, for each upload that can continue.
     /// - Returns: the changes.
-    /// - Throws: an error if the ledger cannot be written. If an error is thrown, no transfer has changed.
+    /// - Throws: an error if the ledger cannot be written. In this case nothing has changed.
     @discardableResult
     public static func perform(
         _ action: Action, on selection: Selection, renewal: (BackgroundTransferStatus) throws -> Credential? = { _ in nil }
@@ -299,7 +299,7 @@ public enum BackgroundTransfers {
 
     /// Resumes transfers that the user paused. A transfer that the app suspended stays suspended.
     ///
-    /// - Throws: an error if the ledger cannot be written. In this case nothing has changed.
+    /// - Throws: an error if the ledger cannot be written, so no transfer was resumed.
     public static func unpause(_ ids: [Int64]) throws {
         let now = AppRuntime.shared.now
         try AppRuntime.shared.commit(beforeStart: { AppRuntime.shared.installLoginEntry() }) { transaction in
