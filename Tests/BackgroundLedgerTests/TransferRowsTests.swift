@@ -93,7 +93,7 @@ import Testing
     }
 
     private func adoptable(at date: Date, key: String = "k", session: String = "s") throws -> Int64? {
-        try ledger.read { try $0.joinableTransfer(session: session, key: key, now: date)?.id }
+        try ledger.read { try $0.joinableTransfer(session: session, key: key, now: date) { _ in false }?.id }
     }
 
     private func collectable(at date: Date) throws -> [Int64] {
@@ -116,7 +116,7 @@ import Testing
         #expect(try transfer(id).adoptableUntil == nil, "another still waits")
         try ledger.write { try $0.removeWaiter(second, grace: 5, now: now) }
         #expect(try transfer(id).adoptableUntil == now + 5)
-        #expect(try ledger.read { try !$0.hasWaiter(id) })
+        #expect(try ledger.read { try $0.waiters(of: id).isEmpty })
         // A second removal of the same waiter changes nothing.
         try ledger.write { try $0.removeWaiter(second, grace: 5, now: now + 60) }
         #expect(try transfer(id).adoptableUntil == now + 5)

@@ -361,4 +361,64 @@ import Testing
             session.invalidateAndCancel()
         }
     }
+
+    /// Two callers may mean two equal messages, so a request that must not be repeated is not shared. A GET is shared.
+    @Test(arguments: ["POST", "PATCH", "PUT", "GET"]) func `equal awaited requests are sent for each caller`(_ method: String)
+        async throws
+    {
+        let statuses = Statuses()
+        try await TestDriver.run(permitting: ["say"]) { driver in
+            let server = driver.network.server("https://api.test")
+            server.route(method, "/say", .dripping("hello", seconds: 10))
+            BGTaskScheduler.shared.register(forTaskWithIdentifier: "say", using: nil) { task in
+                Task {
+                    async let first = Self.say(method)
+                    async let second = Self.say(method)
+                    let both = await [first, second]
+                    statuses.received.withLock { $0 = both }
+                    task.setTaskCompleted(success: true)
+                }
+            }
+            try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "say"))
+            _ = try await driver.finish(driver.advanceToNextLaunch())
+            let isRepeatable = ["PUT", "GET"].contains(method)
+            #expect(server.requests().count == (isRepeatable ? 1 : 2))
+        }
+        #expect(statuses.received.withLock { $0 } == [200, 200])
+    }
+
+    private final class Statuses: Sendable {
+        let received = Mutex<[Int?]>([])
+    }
+
+    private static func say(_ method: String) async -> Int? {
+        var request = URLRequest(url: URL(string: "https://api.test/say")!)
+        request.httpMethod = method
+        let session = URLSession(configuration: .background(withIdentifier: "files"))
+        let response =
+            method == "GET"
+            ? try? await session.data(for: request).1 : try? await session.upload(for: request, from: Data("ok".utf8)).1
+        return (response as? HTTPURLResponse)?.statusCode
+    }
+
+    /// A task belongs to another intent than an await with an equal request.
+    @Test func `an awaited POST does not join the task of a running process`() async throws {
+        try await TestDriver.run(permitting: ["say"]) { driver in
+            let server = driver.network.server("https://api.test")
+            server.route("POST", "/say", .dripping("hello", seconds: 10))
+            BGTaskScheduler.shared.register(forTaskWithIdentifier: "say", using: nil) { task in
+                Task {
+                    var request = URLRequest(url: URL(string: "https://api.test/say")!)
+                    request.httpMethod = "POST"
+                    let session = URLSession(configuration: .background(withIdentifier: "files"))
+                    session.downloadTask(with: request).resume()
+                    let response = try? await session.data(for: request).1
+                    task.setTaskCompleted(success: response != nil)
+                }
+            }
+            try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "say"))
+            _ = try await driver.finish(driver.advanceToNextLaunch())
+            #expect(server.requests().count == 2)
+        }
+    }
 }

@@ -66,10 +66,9 @@ extension LedgerTransaction {
         try handle(.left(until: now.addingTimeInterval(grace)), transfer: waiter.transfer, now: now)
     }
 
-    package func hasWaiter(_ transfer: Int64) throws -> Bool {
-        try Bool.fetchOne(
-            database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM waiter WHERE transfer = ?)"), arguments: [transfer])
-            ?? false
+    package func waiters(of transfer: Int64) throws -> [WaiterRecord] {
+        try WaiterRecord.fetchAll(
+            database.cachedStatement(sql: "SELECT * FROM waiter WHERE transfer = ?"), arguments: [transfer])
     }
 
     // MARK: Events

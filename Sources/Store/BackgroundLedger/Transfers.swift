@@ -328,24 +328,34 @@ extension LedgerTransaction {
     ///
     /// If half of the maximum duration of a transfer is over, a new await does not join the transfer. The transfer may soon fail,
     /// or its response may be old. But if the request must not be sent twice, a new await always joins the transfer.
-    package func joinableTransfer(session: String, key: String, now: Date) throws -> TransferRecord? {
-        try TransferRecord.fetchOne(
+    ///
+    /// - Parameter isInUse: A closure that returns whether a caller in a running process uses a transfer. A request that must not
+    ///   be sent twice, for example a POST, is not joined while it is in use, because each caller means its own request.
+    package func joinableTransfer(
+        session: String, key: String, now: Date, isInUse: (Int64) throws -> Bool
+    ) throws -> TransferRecord? {
+        let candidates = try TransferRecord.fetchAll(
             database.cachedStatement(
                 sql: """
                     SELECT * FROM transfer WHERE session = ?1 AND key = ?2
                     AND ((state IN ('queued', 'running', 'waiting', 'paused')
                           AND (lateAt IS NULL OR lateAt - ?3 > patience / 2 OR method IN ('POST', 'PATCH')))
                          OR (state = 'completed' AND isAdopted = 0 AND adoptableUntil > ?3))
-                    ORDER BY id DESC LIMIT 1
+                    ORDER BY id DESC
                     """), arguments: [session, key, now.timeIntervalSince1970])
+        return try candidates.first { transfer in
+            guard ["POST", "PATCH"].contains(transfer.method), let id = transfer.id else { return true }
+            return try !isInUse(id)
+        }
     }
 
     /// Returns the transfer that a new task with this key adopts. Either no task has adopted the transfer yet, or the process of
     /// the task has cancelled an await of the transfer.
-    package func adoptableTransfer(session: String, key: String, cancelledAwaits: Set<Int64>, now: Date) throws -> TransferRecord?
-    {
-        guard let transfer = try joinableTransfer(session: session, key: key, now: now), let id = transfer.id,
-            !transfer.isAdopted || cancelledAwaits.contains(id)
+    package func adoptableTransfer(
+        session: String, key: String, cancelledAwaits: Set<Int64>, now: Date, isInUse: (Int64) throws -> Bool
+    ) throws -> TransferRecord? {
+        guard let transfer = try joinableTransfer(session: session, key: key, now: now, isInUse: isInUse),
+            let id = transfer.id, !transfer.isAdopted || cancelledAwaits.contains(id)
         else { return nil }
         return transfer
     }

@@ -9,7 +9,7 @@ extension LedgerTransaction {
     /// transfer begins. Returns the number of the transfer.
     func awaitWeather(from url: String, process: ProcessIdentity, now: Date) throws -> Int64 {
         var transfer =
-            try joinableTransfer(session: "weather", key: "weather", now: now)
+            try joinableTransfer(session: "weather", key: "weather", now: now) { _ in false }
             ?? insert(
                 TransferRecord(
                     session: "weather", key: "weather", kind: .download, method: "GET", url: url, headers: [], now: now))

@@ -137,7 +137,8 @@ extension BackgroundSession {
         return Submission { transaction in
             guard mayAdopt,
                 var known = try transaction.adoptableTransfer(
-                    session: wanted.session, key: wanted.key, cancelledAwaits: cancelledAwaits, now: now),
+                    session: wanted.session, key: wanted.key, cancelledAwaits: cancelledAwaits, now: now,
+                    isInUse: { try self.isInUse($0, transaction) }),
                 known.kind == .download
             else {
                 var new = wanted
@@ -192,7 +193,8 @@ extension BackgroundSession {
             // upload.
             if key == nil, upload.method == .plain,
                 var known = try transaction.adoptableTransfer(
-                    session: wanted.session, key: awaited, cancelledAwaits: cancelledAwaits, now: now),
+                    session: wanted.session, key: awaited, cancelledAwaits: cancelledAwaits, now: now,
+                    isInUse: { try self.isInUse($0, transaction) }),
                 !known.isAdopted
             {
                 try Self.adopt(
@@ -289,7 +291,7 @@ extension BackgroundSession {
         if case .file(let file) = body { new.sourceName = file.path }
         let wanted = new
         let ended = try await wait { transaction in
-            let known = try transaction.joinableTransfer(session: wanted.session, key: key, now: now)
+            let known = try transaction.joinableTransfer(session: wanted.session, key: key, now: now, isInUse: { try self.isInUse($0, transaction) })
             return try known ?? transaction.insert(wanted)
         } onSubmit: { record in
             keepOrRemove(taken, record)
@@ -324,7 +326,7 @@ extension BackgroundSession {
                 try Self.movePart(resume.token, &new, transaction)
                 return try transaction.insert(new)
             }
-            let known = try transaction.joinableTransfer(session: wanted.session, key: key, now: now)
+            let known = try transaction.joinableTransfer(session: wanted.session, key: key, now: now, isInUse: { try self.isInUse($0, transaction) })
             // Two tasks cannot share a download that has a destination. If an ended download has no file any more, the download
             // is repeated.
             if let known, known.kind == .download, known.destination == nil, !known.hasAnswer || TransferResult(known).file != nil
@@ -334,6 +336,18 @@ extension BackgroundSession {
             return try transaction.insert(new)
         } onSubmit: { record in
             keepOrRemove(body, record)
+        }
+    }
+
+    /// Returns whether a transfer has a task of this session, or is awaited in a running process. The removal of a cancelled await
+    /// may not be committed yet.
+    private func isInUse(_ id: Int64, _ transaction: LedgerTransaction) throws -> Bool {
+        let (isCancelled, hasTask) = state.withLock { state in
+            (state.cancelledAwaits.contains(id), state.tasks.values.contains { $0.facts.withLock { $0.row == id } })
+        }
+        if hasTask { return true }
+        return try transaction.waiters(of: id).contains { waiter in
+            !(isCancelled && waiter.process == process) && AppRuntime.shared.isAlive(waiter.process)
         }
     }
 
