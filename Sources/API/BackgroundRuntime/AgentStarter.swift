@@ -49,6 +49,8 @@ package struct AgentStarter: Sendable {
     private func start(asksManager: Bool, isSure: Bool) -> Result {
         if isRunning { return .alreadyRunning }
         if isForbidden { return .forbidden }
+        // An agent that cannot take its lock would wait, and each command would start another waiting agent.
+        if let obstacle = FileLock.obstacle(directories.agentLock) { return .failed(obstacle.description) }
         if asksManager, let units = startingUnits, units.ring() || units.startService(), !isSure || comes(by: units) {
             return .started
         }

@@ -89,6 +89,24 @@ package struct FileLock: ~Copyable {
         return try body()
     }
 
+    /// Returns the reason why no process of this user can take the lock: the file belongs to another user, or a folder has its
+    /// name. Returns `nil` if the lock can be taken, if the file does not exist, or if the problem may pass.
+    package static func obstacle(_ url: URL) -> StoreError? {
+        let descriptor = clinux_open(url.path, O_RDWR | O_CLOEXEC, 0)
+        guard descriptor < 0 else {
+            close(descriptor)
+            return nil
+        }
+        let number = errno
+        switch FileFault(number) {
+        case .notAFile: return .notOpened(url.path, number)
+        case .notAllowed:
+            guard case .found(let found) = PathStatus.at(url.path), found.st_uid != geteuid() else { return nil }
+            return .notOpened(url.path, number)
+        default: return nil
+        }
+    }
+
     private static func open(_ url: URL) throws(StoreError) -> Int32 {
         let path = url.path
         let descriptor = clinux_open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
