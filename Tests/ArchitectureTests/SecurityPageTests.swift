@@ -24,7 +24,9 @@ import Testing
     /// Returns the tests after the dash of a promise. The list is empty if the promise has no dash.
     private static func tests(of promise: String) -> [String] {
         guard let dash = promise.range(of: "—", options: .backwards) else { return [] }
-        return promise[dash.upperBound...].matches(of: /`([^`]+)`/).map { String($0.1) }
+        return promise[dash.upperBound...].matches(of: /`([^`]+)`/).map { match in
+            match.1.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        }
     }
 
     @Test func `each promise names tests that exist`() throws {

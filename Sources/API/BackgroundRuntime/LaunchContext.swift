@@ -45,9 +45,8 @@ package final class LaunchContext: Sendable {
         var failure: String?
         /// The text about the result of the launch, which the history shows.
         var summary: String?
-        /// `true` if the handlers have returned and the launch waits only for the delegates. While the launch waits only for the
-        /// delegates, delivered events are acknowledged even after the time limit, because no handler still works with these
-        /// events.
+        /// `true` if the handlers have returned and the launch waits only for the delegates. The launch then acknowledges events
+        /// even after the time limit, because no handler still works with the events.
         var waitsForListeners = false
         /// The delegates that receive the events of this launch.
         var listeners: [Listener] = []
