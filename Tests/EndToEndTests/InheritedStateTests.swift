@@ -39,6 +39,15 @@ extension EndToEnd {
             return file.path
         }
 
+        /// An agent that cannot take its lock would wait for minutes without a message.
+        @Test func `a lock of the agent that cannot be taken is reported by the first command`() throws {
+            try FileManager.default.createDirectory(at: home.directories.agentLock, withIntermediateDirectories: true)
+            for arguments in [["schedule"], ["upload", try picture("one.jpg")]] {
+                let result = try home.stormy(arguments)
+                #expect(result.status == 69 && result.errors.contains("agent.lock cannot be created: Is a directory"), "\(result)")
+            }
+        }
+
         /// If a program inherits an ignored SIGCHLD, the kernel does not keep the exit codes of its children.
         @Test func `the exit code of a child is known if SIGCHLD was ignored at the start`() throws {
             let bin = home.folder.appendingPathComponent("bin")
