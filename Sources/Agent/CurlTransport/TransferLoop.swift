@@ -17,6 +17,7 @@ final class TransferLoop {
     private var attemptOfHandle: [UnsafeMutableRawPointer: AttemptID] = [:]
     private var spares: [UnsafeMutableRawPointer] = []
     private var sharedRates: [String: SharedRate] = [:]
+    private var requiredLines = RequiredLines()
 
     init(
         queue: CommandQueue, handler: @escaping @Sendable (TransportEvent) -> Void, userAgent: String,
@@ -69,6 +70,12 @@ final class TransferLoop {
         }
         if request.scheme == "https", let file = request.authorityFile, !Self.isReadableFile(file) {
             return refuse(id, .authoritiesUnreadable(path: file))
+        }
+        if let required = request.requiredLine, let absence = requiredLines.absence(of: required) {
+            switch absence {
+            case .notThere: return refuse(id, .requiredLineMissing(required, reason: nil))
+            case .unreadable(let reason): return refuse(id, .requiredLineMissing(required, reason: reason))
+            }
         }
         guard let easy = spares.popLast() ?? curl_easy_init() else {
             return refuse(id, .other(code: CURLE_OUT_OF_MEMORY.code, message: "Not enough memory for a transfer"))

@@ -79,6 +79,10 @@ package struct TransferTrouble: Codable, Equatable, Sendable {
             suspicion = ["not yet valid", "expired"].contains { why.contains($0) } ? .clock : .certificate
         case .authoritiesUnreadable(let path):
             self.init(code: -3001, message: "The certificate authority file \(path) is missing or is not a PEM file.")
+        case .requiredLineMissing(let required, nil):
+            self.init(code: -3002, message: "The file \(required.file) does not contain the line \(required.line).")
+        case .requiredLineMissing(let required, let reason?):
+            self.init(code: -3003, message: "The file \(required.file) cannot be read: \(reason).")
         case .tooManyRedirects:
             self.init(code: -1007, message: "The server redirected too often.")
         case .redirectToOtherScheme:
@@ -114,8 +118,7 @@ extension WireFailure {
     var isWorthRetrying: Bool {
         switch self {
         case .couldNotResolveHost, .couldNotConnect, .proxyRefused, .timedOutConnecting, .stalled, .connectionLost, .badAnswer,
-            .other,
-            .authoritiesUnreadable:
+            .other, .authoritiesUnreadable, .requiredLineMissing:
             true
         // The request may succeed with another network or at another time. However, only some transfers are allowed to wait for
         // this.
@@ -129,7 +132,7 @@ extension WireFailure {
     var mayHaveActed: Bool {
         switch self {
         case .couldNotResolveHost, .couldNotConnect, .proxyRefused, .timedOutConnecting, .tlsUntrusted, .authoritiesUnreadable,
-            .unsupportedURL:
+            .requiredLineMissing, .unsupportedURL:
             false
         case .stalled, .connectionLost, .tooManyRedirects, .redirectToOtherScheme, .bodyTooLarge, .badAnswer,
             .stoppedByOwner, .cancelled, .other:

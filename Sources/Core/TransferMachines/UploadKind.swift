@@ -56,6 +56,57 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
         }
     }
 
+    /// A setting of a destination, in addition to the address.
+    package enum Setting: Sendable {
+        case user, bucket, region, accessKey, field
+    }
+
+    /// The settings that a destination of this kind can have, in the order in which a command asks for them.
+    package var settings: [Setting] {
+        switch self {
+        case .plain, .immich: []
+        case .s3: [.bucket, .region, .accessKey]
+        case .multipart: [.field, .user]
+        case .webdav, .put, .nextcloud, .tus, .resumable: [.user]
+        }
+    }
+
+    /// A secret of a destination.
+    package enum Secret: Sendable {
+        case password, token, secretKey
+    }
+
+    /// The secret that a destination of this kind has. `nil` if the kind needs no secret.
+    ///
+    /// - Parameter hasUser: `true` if the destination has a user.
+    package func secret(hasUser: Bool) -> Secret? {
+        switch self {
+        case .plain: nil
+        case .immich: .token
+        case .s3: .secretKey
+        case .webdav, .put, .multipart, .nextcloud, .tus, .resumable: hasUser ? .password : nil
+        }
+    }
+
+    /// `true` if the server is the user's own photo library, which usually shows where photos were taken.
+    package var isOwnLibrary: Bool { self == .immich || self == .nextcloud }
+
+    /// `true` if the protocol can remove a stored file.
+    package var canRemoveFiles: Bool { self != .multipart }
+
+    /// An address, as an example for the user.
+    package var exampleAddress: String {
+        switch self {
+        case .immich: "https://immich.example.org"
+        case .nextcloud: "https://cloud.example.org/remote.php/dav/files/me/Storms/"
+        case .s3: "https://s3.eu-central-1.amazonaws.com/album/"
+        case .multipart: "https://forms.example.org/upload"
+        case .tus: "https://tus.example.org/files/"
+        case .resumable: "https://uploads.example.org/photos/{name}"
+        case .plain, .webdav, .put: "https://dav.example.org/photos/"
+        }
+    }
+
     /// The names of the headers that the protocol sets, in lower case.
     var ownHeaders: [String] {
         switch self {

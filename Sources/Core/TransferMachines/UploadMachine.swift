@@ -266,7 +266,10 @@ package struct UploadMachine: Sendable {
     /// cannot be removed.
     package var removal: WireRequest? {
         if case .finished = end { return nil }
-        return rules.removal
+        // The data is also removed from the server of a destination that the user removed.
+        var removal = rules.removal
+        removal?.requiredLine = nil
+        return removal
     }
 }
 

@@ -1,3 +1,5 @@
+import Foundation
+
 /// The server of an upload, as the user configured it. The ledger stores these values with the upload, so that a later agent uses
 /// the same values.
 public struct UploadServer: Codable, Equatable, Sendable {
@@ -9,9 +11,29 @@ public struct UploadServer: Codable, Equatable, Sendable {
     /// The absolute path of a PEM file with certificate authorities. The authorities in the file replace the system's authorities
     /// for every request of the upload. `nil` if the system's authorities apply.
     public var authorityFile: String?
+    /// The line of the configuration that names the destination. The agent sends a request of the upload only while the file
+    /// contains this line, so an upload waits after the user removed the destination. `nil` if every request is sent.
+    public var requiredLine: RequiredLine?
 
-    public init(name: String, settings: String, authorityFile: String? = nil) {
+    public init(name: String, settings: String, authorityFile: String? = nil, requiredLine: RequiredLine? = nil) {
         (self.name, self.settings, self.authorityFile) = (name, settings, authorityFile)
+        self.requiredLine = requiredLine
+    }
+}
+
+/// A line that a text file must contain.
+public struct RequiredLine: Codable, Equatable, Hashable, Sendable {
+    /// The absolute path of the file.
+    public var file: String
+    /// The line without a comment and without spaces at its ends.
+    public var line: String
+
+    /// - Parameter line: The line as the file contains it.
+    public init(file: String, line: String) { (self.file, self.line) = (file, Self.content(of: line)) }
+
+    /// Returns the part of a line before a comment, without spaces at its ends.
+    package static func content(of line: some StringProtocol) -> String {
+        line.prefix { $0 != "#" }.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 }
 
@@ -142,6 +164,8 @@ struct UploadAdvice: Sendable {
                 ? "Check that the server is running, and the host and port of url in \(server.settings)." : nil
         case -1200: "Check the scheme and the port of url in \(server.settings)."
         case -3001: "Restore the certificate authority file, or correct ca_file in \(server.settings)."
+        case -3002: "Add the destination again, then retry the upload. Or cancel the upload."
+        case -3003: "Correct the permissions of the file, then retry the upload."
         default: nil
         }
     }

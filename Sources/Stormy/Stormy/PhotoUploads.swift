@@ -378,7 +378,7 @@ package struct PhotoUploads: Sendable {
         return withExtendedLifetime(photo) { PhotoLocation.isPresent(in: photo.data, leave: photo.release) }
     }
 
-    private static func request(to destination: PhotoDestination) -> URLRequest {
+    static func request(to destination: PhotoDestination) -> URLRequest {
         var request = URLRequest(url: destination.url)
         request.httpMethod = "PUT"
         if let credential = destination.credential {

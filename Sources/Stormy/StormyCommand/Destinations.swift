@@ -19,6 +19,9 @@ struct Destinations {
 
     init(_ configuration: Configuration) { self.configuration = configuration }
 
+    /// The names of the destinations, in alphabetical order.
+    var names: [String] { configuration.upload.destinations.keys.sorted() }
+
     /// `true` if a default destination is configured, even if the destination cannot be used now.
     var hasDefault: Bool { configuration.upload.destination(named: nil) != nil }
 
@@ -78,7 +81,8 @@ struct Destinations {
         }
         let server = UploadServer(
             name: name, settings: "[upload.destinations.\(name)] of config.toml",
-            authorityFile: try destination.caFile.map { try authorities($0, name) })
+            authorityFile: try destination.caFile.map { try authorities($0, name) },
+            requiredLine: destination.section.map { RequiredLine(file: path, line: $0) })
         var way = UploadWay(destination.kind, field: destination.field, server: server)
         var credential = try authorization(destination, name)
         switch destination.kind {

@@ -23,7 +23,9 @@ package struct StormyRoot: AsyncParsableCommand {
                     PlaceVerb.self, ScheduleVerb.self, UnscheduleVerb.self, CheckVerb.self, ForecastVerb.self, StatusVerb.self,
                     ReportVerb.self,
                 ]),
-            CommandGroup(name: "Photos and downloads", subcommands: [UploadVerb.self, DownloadVerb.self, TransfersVerb.self]),
+            CommandGroup(
+                name: "Photos and downloads",
+                subcommands: [UploadVerb.self, DownloadVerb.self, TransfersVerb.self, DestinationVerb.self]),
             CommandGroup(
                 name: "Troubleshooting",
                 subcommands: [WhyCommand.self, HistoryCommand.self, DoctorCommand.self, NotifyCommand.self, ExitCodesVerb.self]),

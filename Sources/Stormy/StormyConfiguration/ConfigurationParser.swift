@@ -20,6 +20,7 @@ struct ConfigurationParser {
     private(set) var configuration = Configuration()
     /// The first credential in the file. The error about this credential is thrown if other users can read the file.
     private(set) var credential: ConfigurationError?
+    private let lines: [String]
 
     private enum Section: String, CaseIterable {
         case weather, storm, alerts, schedule, background, notifications, upload
@@ -47,6 +48,7 @@ struct ConfigurationParser {
     static let allKeys = Section.allCases.flatMap(\.keys) + destinationKeys
 
     init(text: String, path: String) throws(ConfigurationError) {
+        lines = ConfigurationText.lines(of: text)
         if text.utf8.contains(0) {
             // The TOML library would also report an error, but the library's message does not help to find the NUL byte.
             throw ConfigurationError(
@@ -141,7 +143,9 @@ struct ConfigurationParser {
         if let destinations = try table.table("destinations", known: nil) {
             for name in destinations.keys {
                 guard let below = try destinations.table(name, known: ConfigurationParser.destinationKeys) else { continue }
-                configuration.upload.destinations[name] = try destination(below)
+                var found = try destination(below)
+                found.section = destinations.line(of: name).flatMap(section)
+                configuration.upload.destinations[name] = found
             }
         }
         guard let name = try table.string("default") else { return }
@@ -151,6 +155,13 @@ struct ConfigurationParser {
             throw table.invalid("default", "\"\(name)\"", near + "name a destination that has a table [upload.destinations.NAME]")
         }
         configuration.upload.defaultDestination = name
+    }
+
+    /// Returns a line that begins a table. `nil` if the line is not the only definition of a table.
+    private func section(at line: Int) -> String? {
+        guard lines.indices.contains(line - 1) else { return nil }
+        let text = lines[line - 1].trimmingCharacters(in: .whitespacesAndNewlines)
+        return text.hasPrefix("[") && !text.hasPrefix("[[") ? text : nil
     }
 
     private mutating func destination(_ table: TableReader) throws(ConfigurationError) -> Configuration.Destination {

@@ -31,6 +31,9 @@ struct TableReader {
 
     var keys: [String] { table.entries.keys.sorted() }
 
+    /// The line of a key in the file, beginning with 1. `nil` if the line is unknown.
+    func line(of key: String) -> Int? { table.entries[key]?.place?.line }
+
     /// Returns the table below `key`. `nil` if the table does not contain the key.
     func table(_ key: String, known: [String]?, elsewhere: [String] = []) throws(ConfigurationError) -> TableReader? {
         guard let entry = table.entries[key] else { return nil }

@@ -28,6 +28,9 @@ extension Configuration {
         }
     }
 
+    /// The kind of a destination.
+    package typealias Kind = UploadKind
+
     /// The setting whether photos keep their location.
     package enum Location: String, Sendable, CaseIterable {
         case keep
@@ -68,6 +71,9 @@ extension Configuration {
         /// `ca_file`: a PEM file with the certificate authorities of the server. These authorities replace the authorities of the
         /// system.
         package var caFile: String?
+        /// The line `[upload.destinations.NAME]` as the file contains it. `nil` if the destination is written in another form of
+        /// TOML, for example as an inline table.
+        package var section: String?
 
         /// Creates a destination with the values that every kind needs.
         package init(kind: UploadKind, url: String) {

@@ -66,10 +66,25 @@ public final class ImmichStore: MountedStore {
         switch (request.method, request.path.dropFirst(prefix.count)) {
         case ("POST", "/api/assets/bulk-upload-check"): return check(body)
         case ("POST", "/api/assets"): return store(request, body)
+        case ("DELETE", "/api/assets"): return remove(body)
         case ("GET", let path) where path.hasPrefix("/api/assets/") && path.hasSuffix("/original"):
             return original(path.split(separator: "/").dropLast().last.map(String.init) ?? "")
         default: return .json(#"{"message":"Cannot do that"}"#, status: 404)
         }
+    }
+
+    /// Removes photos. The test store does this only with `force`, because without it Immich moves photos to the trash.
+    private func remove(_ body: Data) -> ResponseScript {
+        struct Removal: Decodable {
+            let ids: [String]
+            let force: Bool
+        }
+
+        guard let removal = try? JSONDecoder().decode(Removal.self, from: body), removal.force else {
+            return .json(#"{"message":"ids must be an array"}"#, status: 400)
+        }
+        state.withLock { state in state.assets = state.assets.filter { !removal.ids.contains($0.value.id) } }
+        return .status(204)
     }
 
     private func version() -> ResponseScript {

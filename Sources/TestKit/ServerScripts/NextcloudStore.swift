@@ -93,6 +93,7 @@ public final class NextcloudStore: MountedStore {
                 guard place.hasSuffix("/.file"), state.folders.contains(parent), let destination else { return .status(404) }
                 return Self.assemble(parent, as: destination, request, &state)
             case "DELETE":
+                if state.files.removeValue(forKey: place) != nil { return .status(204) }
                 guard state.folders.remove(place) != nil else { return .status(404) }
                 state.files = state.files.filter { !$0.key.hasPrefix(place + "/") }
                 return .status(204)

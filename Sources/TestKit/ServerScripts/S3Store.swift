@@ -124,6 +124,9 @@ public final class S3Store: MountedStore {
                 return .status(200, headers: ["ETag": "\"part \(number)\""])
             case "LIST": return Self.list(state.uploads[query["uploadId"] ?? ""], after: query["part-number-marker"])
             case "COMPLETE": return Self.complete(query["uploadId"] ?? "", request, body, &state)
+            case "DELETE" where query["uploadId"] == nil:
+                state.objects[key] = nil
+                return .status(204)
             case "DELETE":
                 guard state.uploads.removeValue(forKey: query["uploadId"] ?? "") != nil else {
                     return Self.error(404, "NoSuchUpload")

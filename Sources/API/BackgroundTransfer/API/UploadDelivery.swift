@@ -6,6 +6,8 @@ public typealias S3Access = TransferMachines.S3Access
 
 /// The server of an upload, as the user configured it. Apple's API has no equivalent.
 public typealias UploadServer = TransferMachines.UploadServer
+/// A line that a text file must contain while an upload sends requests. Apple's API has no equivalent.
+public typealias RequiredLine = TransferMachines.RequiredLine
 
 /// An upload method, with the information that the method needs in addition to the address. Apple's API has no equivalent.
 public typealias UploadWay = TransferMachines.UploadWay

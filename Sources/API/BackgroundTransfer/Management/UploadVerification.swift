@@ -58,7 +58,7 @@ extension BackgroundTransfers {
 }
 
 /// Checks whether one uploaded file is still on its server and is unchanged.
-private struct UploadCheck {
+struct UploadCheck {
     let upload: TransferRecord
     let receipt: UploadReceipt
     let credential: BackgroundTransfers.Credential?
@@ -82,11 +82,12 @@ private struct UploadCheck {
         }
     }
 
-    private func request(_ url: URL, _ credential: BackgroundTransfers.Credential?) -> URLRequest {
+    func request(_ url: URL, _ credential: BackgroundTransfers.Credential?, _ method: String = "GET") -> URLRequest {
         var request = URLRequest(url: url)
+        request.httpMethod = method
         if var access = credential?.s3 {
             access.region = region ?? access.region
-            var question = WireRequest(method: "GET", url: url.absoluteString)
+            var question = WireRequest(method: method, url: url.absoluteString)
             question.signing = S3Signing(access)
             for field in question.signed(at: AppRuntime.shared.now, hashing: CryptoHashing()).headers {
                 request.setValue(field.value, forHTTPHeaderField: field.name)
@@ -160,7 +161,7 @@ private struct UploadCheck {
     }
 
     /// A configuration with limits for the time and the size of the response, so that every check ends.
-    private var configuration: URLSessionConfiguration {
+    var configuration: URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         // The check must receive the file that is on the server now, so no cache is used.
         (configuration.urlCache, configuration.requestCachePolicy) = (nil, .reloadIgnoringLocalAndRemoteCacheData)

@@ -25,6 +25,12 @@ struct ConfigVerb: AsyncParsableCommand {
         .map { $0.isEmpty ? "" : "  " + $0 }.joined(separator: "\n")
 
     @Flag(help: "Check your configuration, and print its path and its mistakes.") var check = false
+    @Flag(name: .customLong("try"), help: "With --check: upload a small test picture to each destination, and remove the picture.")
+    var isTried = false
+
+    func validate() throws {
+        if isTried, !check { throw ValidationError("--try can be used with --check only") }
+    }
 
     func run() async throws {
         guard check else { return Output.line(Configuration.template.replacing("#: ", with: "# ")) }
@@ -37,6 +43,7 @@ struct ConfigVerb: AsyncParsableCommand {
         Output.line(isThere ? "\(file): no mistakes" : "\(file) does not exist, so the defaults apply")
         Self.showMissingLocation(configuration)
         try Self.showMissingContact(configuration)
+        if isTried, !destinations.names.isEmpty { try await DestinationVerb.tryAll(named: nil) }
     }
 
     /// If the configuration does not state whether photos keep their location, shows once how to add this setting.
