@@ -20,7 +20,9 @@ import Testing
         let line = LogEntry(.progressNotShown, [(.reason, reason)]).line
         #expect(line.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) })
         #expect(
-            line == #"the progress of running work is not shown reason="\"no\"\n2026-01-01T00:00:00Z agent stopped\u{1b}[2J\u{9b}\\""#)
+            line
+                == #"the progress of running work is not shown reason="\"no\"\n2026-01-01T00:00:00Z agent stopped\u{1b}[2J\u{9b}\\""#
+        )
     }
 
     @Test func `a journal entry contains the fields of the log entry`() {

@@ -76,8 +76,8 @@ import Testing
         #expect(!bell.rings(within: 0))
     }
 
-    /// When the last handle of a ledger is closed, SQLite removes the write-ahead log. As long as another handle is open, SQLite
-    /// keeps the write-ahead log.
+    /// When the last handle of a ledger is closed, SQLite removes the write-ahead log. SQLite keeps the write-ahead log while
+    /// another handle is open.
     @Test func `change notifications are sent after other handles were closed`() throws {
         let bell = try Listener(test.directories)
         for number in 1...3 {

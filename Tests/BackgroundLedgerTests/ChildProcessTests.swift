@@ -59,7 +59,7 @@ import Testing
         #expect(ThisProcess.arguments == CommandLine.arguments && !ThisProcess.arguments.isEmpty)
     }
 
-    /// Of the two threads of the process, the first thread waits and the second thread works.
+    /// The process has two threads: the first thread waits, and the second thread works.
     @Test func `a process is at work if one of its threads is`() throws {
         let script = """
             import os, threading

@@ -52,7 +52,7 @@ import UserNotifications
         try #require(launch.endedAt).timeIntervalSince(launch.startedAt)
     }
 
-    /// As on iOS, this launch is not repeated. A repeated launch would begin its transfers a second time.
+    /// The launch is not repeated, as on iOS. A repeated launch would begin its transfers a second time.
     @Test(arguments: [true, false])
     func `a launch that began transfers and used up its time is not repeated`(_ begins: Bool) async throws {
         try await TestDriver.run(permitting: ["refresh"]) { driver in

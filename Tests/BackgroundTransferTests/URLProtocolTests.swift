@@ -100,7 +100,7 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
         }
     }
 
-    /// As on iOS, the request has the headers of the configuration, and its body is always a stream.
+    /// The request has the headers of the configuration, and its body is always a stream, as on iOS.
     @Test(arguments: ["request", "data", "file"])
     func `a URL protocol class receives all headers, and the body as a stream`(_ body: String) async throws {
         stubbed.httpAdditionalHeaders = ["X-Token": "secret"]

@@ -67,7 +67,8 @@ extension EndToEnd {
             let lines = ["nas", "webdav", "\(server.url)/up/", "me", "wrong"]
             let before = try Data(contentsOf: configuration)
             let refused = try answer(lines, "destination", "add")
-            #expect(refused.status == 69 && refused.errors.contains("The server refused user name or password (401)"), "\(refused)")
+            #expect(
+                refused.status == 69 && refused.errors.contains("The server refused user name or password (401)"), "\(refused)")
             #expect(refused.errors.contains("nas was not added"))
             #expect(try Data(contentsOf: configuration) == before)
             #expect(try FileManager.default.contentsOfDirectory(atPath: home.directories.configuration.path) == ["config.toml"])

@@ -44,7 +44,8 @@ extension EndToEnd {
             try FileManager.default.createDirectory(at: home.directories.agentLock, withIntermediateDirectories: true)
             for arguments in [["schedule"], ["upload", try picture("one.jpg")]] {
                 let result = try home.stormy(arguments)
-                #expect(result.status == 69 && result.errors.contains("agent.lock cannot be created: Is a directory"), "\(result)")
+                #expect(
+                    result.status == 69 && result.errors.contains("agent.lock cannot be created: Is a directory"), "\(result)")
             }
         }
 

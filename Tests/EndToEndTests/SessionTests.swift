@@ -148,7 +148,7 @@ extension EndToEnd {
                 try transaction.deliveredTransfers(session: "courier", since: .distantPast).count == 1_000 ? true : nil
             }
             try home.wait("the last launch") { try $0.liveLaunches().isEmpty ? true : nil }
-            // On a busy machine, the downloads take minutes. As long as downloads complete, the app is launched again and again.
+            // On a busy machine, the downloads take minutes. The app is launched again and again while downloads complete.
             let launches = lines.filter { $0 == "launched for courier" }.count
             #expect(launches <= 50, "\(launches) launches")
             #expect(lines.filter { $0.hasPrefix("complete left") && $0.hasSuffix(" ok") }.count == 1_000)

@@ -196,8 +196,8 @@ extension EndToEnd {
                         at: backup.appendingPathComponent(name), to: home.directories.state.appendingPathComponent(name))
                 }
             }
-            // Of the first photo, the user's file and the agent's copy exist. Of the second photo, only the file exists, and of
-            // the third photo, only the copy.
+            // The user's file and the agent's copy of the first photo exist. Only the file of the second photo exists, and
+            // only the copy of the third photo.
             let copies = try Self.digests(in: home.directories.spool)
             try FileManager.default.removeItem(at: files[2])
             for (name, digest) in copies where digest == wanted[files[1].lastPathComponent] {

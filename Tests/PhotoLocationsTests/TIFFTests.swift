@@ -171,8 +171,9 @@ import Testing
     }
 
     /// Without these values, a decoder would show other pixels.
-    @Test(arguments: [0x0102, 0x0140, 0x015B]) func `a damaged GPS entry does not remove values of the pixels`(_ tag: Int) throws {
-        // As fractions, these values have zero denominators, so they are not coordinates.
+    @Test(arguments: [0x0102, 0x0140, 0x015B]) func `a damaged GPS entry does not remove values of the pixels`(_ tag: Int) throws
+    {
+        // The values are fractions with zero denominators, so they are not coordinates.
         let values = [7, 8, 9].flatMap { Samples.little($0 << 8 | 1, 4) + Samples.little(0, 4) }
         var tiff = Samples.tiff([Samples.Entry(tag: tag, type: 3, count: 12, value: values)])
         let place = try #require(tiff.firstRange(of: values))

@@ -14,7 +14,9 @@ import Testing
         return destination
     }
 
-    @Test(arguments: ["", home, "# my file", "[storm]\r\ngusts_kmh = 60\r\n", "[upload]\ndefault = \"home\"\n" + home, home + "# end"])
+    @Test(arguments: [
+        "", home, "# my file", "[storm]\r\ngusts_kmh = 60\r\n", "[upload]\ndefault = \"home\"\n" + home, home + "# end",
+    ])
     func `a destination is added behind all other lines`(_ text: String) throws {
         let added = try ConfigurationText(text, path: "c").adding("nas", Self.destination())
         #expect(added.text.hasPrefix(text))
@@ -26,8 +28,11 @@ import Testing
     }
 
     @Test func `a removed destination takes its lines and its default, and no comment of the next table`() throws {
-        let text = "[upload]\ndefault = \"home\" # mine\n\n" + Self.home + "user = \"me\"\npassword = \"p\"\n\n# the limits\n[storm]\ngusts_kmh = 60\n"
-        #expect(try ConfigurationText(text, path: "c").removing("home").text == "[upload]\n\n# the limits\n[storm]\ngusts_kmh = 60\n")
+        let text =
+            "[upload]\ndefault = \"home\" # mine\n\n" + Self.home
+            + "user = \"me\"\npassword = \"p\"\n\n# the limits\n[storm]\ngusts_kmh = 60\n"
+        #expect(
+            try ConfigurationText(text, path: "c").removing("home").text == "[upload]\n\n# the limits\n[storm]\ngusts_kmh = 60\n")
     }
 
     @Test(arguments: [
@@ -53,7 +58,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("[upload.destinations.home]", "[upload.destinations.home]"), ("  [ upload.destinations . \"home\" ] # nas\r", "[ upload.destinations . \"home\" ] # nas"),
+        ("[upload.destinations.home]", "[upload.destinations.home]"),
+        ("  [ upload.destinations . \"home\" ] # nas\r", "[ upload.destinations . \"home\" ] # nas"),
     ]) func `the line that begins a destination is known`(_ line: String, _ section: String) throws {
         let text = "# first\n" + line + "\nkind = \"put\"\nurl = \"https://h/\"\n"
         #expect(try Configuration.parse(text: text, path: "c").upload.destinations["home"]?.section == section)

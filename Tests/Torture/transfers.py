@@ -493,7 +493,7 @@ class Ground:
     def quietly(self, what, seconds, is_so):
         """Runs an agent without kills until a condition is true."""
         agent = self.agent()
-        # As soon as this row exists, the agent handles a stop signal.
+        # The agent handles a stop signal from the moment when this row exists.
         wait("an agent", 20, lambda: self.rows("SELECT 1 FROM fact WHERE name = 'agent' AND value LIKE ?", f'%"pid":{agent.pid},%'))
         wait(what, seconds, is_so)
         agent.terminate()

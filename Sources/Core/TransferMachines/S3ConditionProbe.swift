@@ -32,7 +32,7 @@ extension S3Upload {
         guard isMarked, knowledge.lacksConditions == true else { return nil }
         return
             "the bucket ignores If-None-Match, so a part of the photo's digest was added to the name. "
-                + "No other photo is overwritten"
+            + "No other photo is overwritten"
     }
 
     mutating func afterProbe(_ head: ResponseHead, _ step: ProbeStep, for index: Int, _ pauses: Pauses) -> UploadOutcome {

@@ -47,7 +47,7 @@ struct Destinations {
             throw CommandFailure(
                 .badConfiguration,
                 """
-                no upload destination is configured. Write to \(path):
+                no upload destination is configured. To add a destination: stormy destination add. Or write to \(path):
                   [upload.destinations.home]
                   kind = "webdav"
                   url = "https://dav.example.org/photos/"

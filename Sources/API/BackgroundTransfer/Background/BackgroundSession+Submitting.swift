@@ -291,7 +291,8 @@ extension BackgroundSession {
         if case .file(let file) = body { new.sourceName = file.path }
         let wanted = new
         let ended = try await wait { transaction in
-            let known = try transaction.joinableTransfer(session: wanted.session, key: key, now: now, isInUse: { try self.isInUse($0, transaction) })
+            let known = try transaction.joinableTransfer(
+                session: wanted.session, key: key, now: now, isInUse: { try self.isInUse($0, transaction) })
             return try known ?? transaction.insert(wanted)
         } onSubmit: { record in
             keepOrRemove(taken, record)
@@ -326,7 +327,8 @@ extension BackgroundSession {
                 try Self.movePart(resume.token, &new, transaction)
                 return try transaction.insert(new)
             }
-            let known = try transaction.joinableTransfer(session: wanted.session, key: key, now: now, isInUse: { try self.isInUse($0, transaction) })
+            let known = try transaction.joinableTransfer(
+                session: wanted.session, key: key, now: now, isInUse: { try self.isInUse($0, transaction) })
             // Two tasks cannot share a download that has a destination. If an ended download has no file any more, the download
             // is repeated.
             if let known, known.kind == .download, known.destination == nil, !known.hasAnswer || TransferResult(known).file != nil

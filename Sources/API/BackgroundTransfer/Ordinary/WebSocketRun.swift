@@ -95,7 +95,7 @@ final class WebSocketRun: TaskRun {
 
     private static let noTestNetwork =
         "The network of a test driver does not support web sockets. "
-            + "Start a server on loopback for the test; other servers cannot be reached."
+        + "Start a server on loopback for the test; other servers cannot be reached."
 
     private static func httpURL(_ url: URL?) throws -> URL? {
         guard let url, var parts = URLComponents(url: url, resolvingAgainstBaseURL: true) else { throw URLError(.badURL) }

@@ -25,7 +25,8 @@ struct ConfigVerb: AsyncParsableCommand {
         .map { $0.isEmpty ? "" : "  " + $0 }.joined(separator: "\n")
 
     @Flag(help: "Check your configuration, and print its path and its mistakes.") var check = false
-    @Flag(name: .customLong("try"), help: "With --check: upload a small test picture to each destination, and remove the picture.")
+    @Flag(
+        name: .customLong("try"), help: "With --check: upload a small test picture to each destination, and remove the picture.")
     var isTried = false
 
     func validate() throws {

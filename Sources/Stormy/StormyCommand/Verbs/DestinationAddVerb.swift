@@ -7,7 +7,8 @@ import StormyConfiguration
 
 struct DestinationAddVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "add", abstract: "Adds an upload destination: asks for its settings, tries it, and writes the configuration.",
+        commandName: "add",
+        abstract: "Adds an upload destination: asks for its settings, tries it, and writes the configuration.",
         discussion: """
             The command asks for each setting that no option gives. A password, token or key is written into a file that only you can \
             read. The destination is added only if a small test picture can be uploaded.
@@ -22,7 +23,8 @@ struct DestinationAddVerb: AsyncParsableCommand {
     @Option(help: "The address of the folder for photos, or of the server.") var url: String?
     @Option(help: "The user of the server. An empty text means no user.") var user: String?
     @Option(
-        help: ArgumentHelp("A file with the password, token or secret key. Without this option the command asks.", valueName: "file"),
+        help: ArgumentHelp(
+            "A file with the password, token or secret key. Without this option the command asks.", valueName: "file"),
         completion: .file()) var secretFile: String?
     @Option(help: "The name of the bucket (s3).") var bucket: String?
     @Option(help: "The region of the bucket (s3).") var region: String?
@@ -55,7 +57,8 @@ struct DestinationAddVerb: AsyncParsableCommand {
         if let secret { Output.line("The secret is in \(secret.path), which only you can read.") }
         if destination.location == .keep, location == nil {
             Output.line(
-                "Photos for \(name) keep their location, because this is your own library. To remove the location: location = \"remove\"")
+                "Photos for \(name) keep their location, because this is your own library. To remove the location: location = \"remove\""
+            )
         }
         let isUsual = before.upload.destinations.isEmpty
         Output.line("To upload photos: stormy upload PHOTO\(isUsual ? "" : " --to \(name)")")
@@ -64,7 +67,11 @@ struct DestinationAddVerb: AsyncParsableCommand {
     // MARK: Settings
 
     private func checkedName(besides before: Configuration) throws -> String {
-        let chosen = try name ?? required(Prompt.ask("Name of the destination", byDefault: before.upload.destinations["home"] == nil ? "home" : nil), "NAME")
+        let chosen =
+            try name
+            ?? required(
+                Prompt.ask("Name of the destination", byDefault: before.upload.destinations["home"] == nil ? "home" : nil), "NAME"
+            )
         let isPlain = chosen.unicodeScalars.allSatisfy {
             $0.isASCII && ($0.properties.isAlphabetic || ("0"..."9").contains($0) || $0 == "-" || $0 == "_")
         }
@@ -129,7 +136,8 @@ struct DestinationAddVerb: AsyncParsableCommand {
         let finding = try await DestinationTrial(Destinations(configuration).named(name)).run()
         do { try DestinationVerb.show(finding, name) } catch let failure as CommandFailure {
             throw CommandFailure(
-                failure.status, "\(failure.message) \(name) was not added. To add \(name) without a test, use the option --no-try")
+                failure.status, "\(failure.message) \(name) was not added. To add \(name) without a test, use the option --no-try"
+            )
         }
     }
 

@@ -124,7 +124,8 @@ struct DestinationVerb: AsyncParsableCommand {
         let destinations = try Destinations()
         let names = name.map { [$0] } ?? destinations.names
         guard !names.isEmpty else {
-            throw CommandFailure(.badConfiguration, "no upload destination is configured. Add a destination: stormy destination add")
+            throw CommandFailure(
+                .badConfiguration, "no upload destination is configured. Add a destination: stormy destination add")
         }
         var problem = FirstProblem()
         for (position, name) in names.enumerated() {
@@ -161,7 +162,10 @@ struct DestinationVerb: AsyncParsableCommand {
 
     /// The absolute paths of the files with the destination's secrets.
     static func secretFiles(_ destination: Configuration.Destination) -> Set<String> {
-        Set([destination.passwordFile, destination.tokenFile, destination.secretKeyFile].compactMap { $0.map { SecretFile($0).path } })
+        Set(
+            [destination.passwordFile, destination.tokenFile, destination.secretKeyFile].compactMap {
+                $0.map { SecretFile($0).path }
+            })
     }
 
     /// Returns the text of the configuration file, or `nil` if the file does not exist.

@@ -70,7 +70,9 @@ struct TransfersVerb: AsyncParsableCommand {
         let cleared = all ? [] : try store.clearedTransfers()
         let names = try TransferNames(store)
         let shown = reports.filter { report in
-            all || !([WeatherSession.identifier, DestinationTrial.sessionIdentifier].contains(report.session) || report.hasEnded && cleared.contains(report.id))
+            all
+                || !([WeatherSession.identifier, DestinationTrial.sessionIdentifier].contains(report.session)
+                    || report.hasEnded && cleared.contains(report.id))
         }
         speeds.measure(shown)
         for line in TransferList(shown, limit: limit).lines(
