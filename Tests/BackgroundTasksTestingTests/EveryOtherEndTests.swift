@@ -102,7 +102,7 @@ import UserNotifications
             try submitWork()
             _ = try await driver.advanceToNextLaunch()
             let error = await #expect(throws: TestDriver.Refused.self) { try await driver.stop(reason: .conditionLost) }
-            #expect(error?.answer == "work was not stopped; it ended as completed, not by conditionLost")
+            #expect(error?.answer == "work was not stopped; it ended as completed, not for the reason conditionLost")
         }
     }
 

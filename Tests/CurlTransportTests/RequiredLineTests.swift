@@ -20,19 +20,22 @@ struct RequiredLineTests {
         let required = RequiredLine(file: file.path, line: " [upload.destinations.home] # mine\r")
         #expect(required.line == "[upload.destinations.home]")
         var request = WireRequest(method: "GET", url: server.url + "/f")
-        request.requiredLine = required
+        request.requiredLines = [required]
         let bench = Bench()
         let missing = WireFailure.requiredLineMissing(required, reason: nil)
         #expect(await bench.run(request).failure == missing)
         let texts: [(String, Bool)] = [
             ("[upload.destinations.home]\n", true), ("# [upload.destinations.home]\n", false), ("", false),
-            ("a = 1\r\n  [upload.destinations.home]  # nas\r\nb = 2", true), ("[upload.destinations.home2]\n", false),
+            ("[\"a#b\"]\n[\"a#c\"]\n", false), ("a = 1\r\n  [upload.destinations.home]  # nas\r\nb = 2", true),
+            ("[upload.destinations.home2]\n", false),
         ]
         for (text, isThere) in texts {
             try write(text)
             #expect(await bench.run(request).failure == (isThere ? nil : missing), "\(text)")
         }
         #expect(server.requests().count == 2)
+        let odd = RequiredLine(file: file.path, line: "[\"a#b\\\"#\"] # c")
+        #expect(odd.line == "[\"a#b\\\"#\"]")
         await server.stop()
     }
 
@@ -42,7 +45,7 @@ struct RequiredLineTests {
         defer { unlink(file.path) }
         var request = WireRequest(method: "GET", url: server.url + "/f")
         let required = RequiredLine(file: file.path, line: "[a]")
-        request.requiredLine = required
+        request.requiredLines = [required]
         let failure = await Bench().run(request).failure
         #expect(failure == .requiredLineMissing(required, reason: "this is not a regular file"))
         #expect(server.requests().isEmpty)

@@ -122,7 +122,7 @@ private func message(_ text: String) -> String? {
         home.user = "me"
         home.password = "p"
         home.tokenFile = "~/token"
-        home.section = configuration.upload.destinations["my home"]?.section
+        home.lines = configuration.upload.destinations["my home"]?.lines
         #expect(configuration.upload.destinations["my home"] == home)
         let bucket = try #require(configuration.upload.destination(named: "bucket")).destination
         #expect(bucket.kind == .s3 && bucket.accessKey == "AK" && bucket.secretKeyFile == "/run/secret" && bucket.region == "eu")

@@ -25,19 +25,28 @@ package enum Prompt {
         var silent = before
         silent.c_lflag &= ~tcflag_t(ECHO)
         tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent)
-        // Ctrl-C ends the process and not only this call, so the terminal is also restored by a signal handler.
-        let handler = DispatchSource.makeSignalSource(signal: SIGINT, queue: .global())
-        let ended = before
-        handler.setEventHandler {
-            var restored = ended
-            tcsetattr(STDIN_FILENO, TCSAFLUSH, &restored)
-            _exit(128 + SIGINT)
+        // A signal ends the process and not only this call, so the terminal is also restored before a signal ends the process.
+        let shown = before
+        let handlers = [SIGINT, SIGTERM, SIGHUP, SIGQUIT].map { number in
+            signal(number, SIG_IGN)
+            let handler = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            handler.setEventHandler {
+                var restored = shown
+                tcsetattr(STDIN_FILENO, TCSAFLUSH, &restored)
+                signal(number, SIG_DFL)
+                kill(getpid(), number)
+            }
+            handler.resume()
+            return (number, handler)
         }
-        signal(SIGINT, SIG_IGN)
-        handler.resume()
+        // A stopped process could not hide the characters that the user types after `fg`, so Ctrl-Z has no effect.
+        signal(SIGTSTP, SIG_IGN)
         defer {
-            handler.cancel()
-            signal(SIGINT, SIG_DFL)
+            for (number, handler) in handlers {
+                handler.cancel()
+                signal(number, SIG_DFL)
+            }
+            signal(SIGTSTP, SIG_DFL)
             tcsetattr(STDIN_FILENO, TCSAFLUSH, &before)
             show("\n")
         }

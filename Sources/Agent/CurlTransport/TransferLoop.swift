@@ -71,10 +71,11 @@ final class TransferLoop {
         if request.scheme == "https", let file = request.authorityFile, !Self.isReadableFile(file) {
             return refuse(id, .authoritiesUnreadable(path: file))
         }
-        if let required = request.requiredLine, let absence = requiredLines.absence(of: required) {
-            switch absence {
-            case .notThere: return refuse(id, .requiredLineMissing(required, reason: nil))
-            case .unreadable(let reason): return refuse(id, .requiredLineMissing(required, reason: reason))
+        for required in request.requiredLines {
+            switch requiredLines.absence(of: required) {
+            case nil: break
+            case .notThere?: return refuse(id, .requiredLineMissing(required, reason: nil))
+            case .unreadable(let reason)?: return refuse(id, .requiredLineMissing(required, reason: reason))
             }
         }
         guard let easy = spares.popLast() ?? curl_easy_init() else {

@@ -77,8 +77,8 @@ package struct WireRequest: Sendable, Equatable {
     package var leastTLS: LeastTLS?
     /// The path of a PEM file with the authorities that can certify the server. `nil` if the system's authorities apply.
     package var authorityFile: String?
-    /// The line that a file must contain when the request is sent. `nil` if the request does not depend on a file.
-    package var requiredLine: RequiredLine?
+    /// The lines that files must contain when the request is sent.
+    package var requiredLines: [RequiredLine] = []
     /// The credential that the transport sends if the server requires a credential.
     package var credential: WireCredential?
     /// The values for a signature. The signature is created at the start of the attempt, because the signature contains the time.
@@ -131,7 +131,7 @@ package enum WireFailure: Error, Sendable, Equatable, Codable {
     case tlsUntrusted(String)
     /// The file at ``WireRequest/authorityFile`` is missing, or contains no certificates. No request was sent.
     case authoritiesUnreadable(path: String)
-    /// The file of ``WireRequest/requiredLine`` does not contain the line. With a reason, the file cannot be read. No request was
+    /// The file of ``WireRequest/requiredLines`` does not contain the line. With a reason, the file cannot be read. No request was
     /// sent.
     case requiredLineMissing(RequiredLine, reason: String?)
     case tooManyRedirects

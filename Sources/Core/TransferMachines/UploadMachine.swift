@@ -268,7 +268,7 @@ package struct UploadMachine: Sendable {
         if case .finished = end { return nil }
         // The data is also removed from the server of a destination that the user removed.
         var removal = rules.removal
-        removal?.requiredLine = nil
+        removal?.requiredLines = []
         return removal
     }
 }

@@ -99,7 +99,7 @@ package struct UploadPlan: Equatable, Sendable {
         wire.leastRate = min(WireRequest.leastUsefulRate, rateLimit.map { $0 / 2 } ?? .max)
         if rateLimit != nil { wire.rateGroup = collectionURL }
         wire.authorityFile = order.server?.authorityFile
-        wire.requiredLine = order.server?.requiredLine
+        wire.requiredLines = order.server?.requiredLines ?? []
         return wire
     }
 }

@@ -11,13 +11,14 @@ public struct UploadServer: Codable, Equatable, Sendable {
     /// The absolute path of a PEM file with certificate authorities. The authorities in the file replace the system's authorities
     /// for every request of the upload. `nil` if the system's authorities apply.
     public var authorityFile: String?
-    /// The line of the configuration that names the destination. The agent sends a request of the upload only while the file
-    /// contains this line, so an upload waits after the user removed the destination. `nil` if every request is sent.
-    public var requiredLine: RequiredLine?
+    /// The lines of the configuration that name the destination and its address. The agent sends the requests of the upload only
+    /// while the configuration file contains these lines. So the upload waits after the user removed or changed the destination.
+    /// `nil` if every request is sent.
+    public var requiredLines: [RequiredLine]?
 
-    public init(name: String, settings: String, authorityFile: String? = nil, requiredLine: RequiredLine? = nil) {
+    public init(name: String, settings: String, authorityFile: String? = nil, requiredLines: [RequiredLine]? = nil) {
         (self.name, self.settings, self.authorityFile) = (name, settings, authorityFile)
-        self.requiredLine = requiredLine
+        self.requiredLines = requiredLines
     }
 }
 
@@ -31,9 +32,21 @@ public struct RequiredLine: Codable, Equatable, Hashable, Sendable {
     /// - Parameter line: The line as the file contains it.
     public init(file: String, line: String) { (self.file, self.line) = (file, Self.content(of: line)) }
 
-    /// Returns the part of a line before a comment, without spaces at its ends.
+    /// Returns the part of a line before a comment, without spaces at its ends. A comment begins with `#` outside quotes, as in
+    /// TOML.
     package static func content(of line: some StringProtocol) -> String {
-        line.prefix { $0 != "#" }.trimmingCharacters(in: .whitespacesAndNewlines)
+        var quote: Character?
+        var isEscaped = false
+        let content = line.prefix { character in
+            if let open = quote {
+                if character == open, !isEscaped { quote = nil }
+                isEscaped = open == "\"" && character == "\\" && !isEscaped
+                return true
+            }
+            if character == "\"" || character == "'" { quote = character }
+            return character != "#"
+        }
+        return content.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 }
 
@@ -164,7 +177,7 @@ struct UploadAdvice: Sendable {
                 ? "Check that the server is running, and the host and port of url in \(server.settings)." : nil
         case -1200: "Check the scheme and the port of url in \(server.settings)."
         case -3001: "Restore the certificate authority file, or correct ca_file in \(server.settings)."
-        case -3002: "Add the destination again, then retry the upload. Or cancel the upload."
+        case -3002: "If the destination is still configured, retry the upload. If not, add the destination again, or cancel the upload."
         case -3003: "Correct the permissions of the file, then retry the upload."
         default: nil
         }

@@ -11,6 +11,8 @@ package struct DestinationTrial: Sendable {
     package enum Finding: Equatable, Sendable {
         /// The server stored the picture.
         case works(UploadRemoval, address: String)
+        /// A trial would do harm. The text contains the reason.
+        case cannotBeTried(String)
         /// The upload failed or waits. The text contains the reason.
         case fails(String)
     }
@@ -20,13 +22,24 @@ package struct DestinationTrial: Sendable {
     package init(_ destination: PhotoDestination) {
         self.destination = destination
         // A destination is also tried before it is written to the configuration.
-        self.destination.way.server?.requiredLine = nil
+        self.destination.way.server?.requiredLines = nil
     }
 
     /// Tries the destination. The trial ends at the first problem, and after a minute at the latest.
     ///
     /// - Throws: an error if the picture could not be queued, or if no agent can be started.
     package func run() async throws -> Finding {
+        if destination.isForOneFile {
+            return .cannotBeTried("the address is for a single file, and a test picture would replace this file")
+        }
+        // A trial would cancel the trial of another command, because both have the same session.
+        let lock = try FileLock.wait(for: AppRuntime.shared.directories.state.appendingPathComponent("trial.lock"))
+        defer { withExtendedLifetime(lock.descriptor) {} }
+        if AppRuntime.shared.startAgent() == .forbidden {
+            return .fails(
+                "no agent runs, and the variable \(AppRuntime.shared.directories.forbiddingVariable) forbids the start of an agent"
+            )
+        }
         try Self.cancelEarlierTrials()
         let number = try queue()
         let status = try await end(of: number)
@@ -71,6 +84,8 @@ package struct DestinationTrial: Sendable {
                 }
             }
             group.addTask { for await _ in waits.stream { return } }
+            // The agent enforces the limit of a minute. If the agent makes no progress, this task ends the trial.
+            group.addTask { try await Task.sleep(for: .seconds(75)) }
             try await group.next()
             group.cancelAll()
         }

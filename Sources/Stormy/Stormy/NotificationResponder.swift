@@ -151,7 +151,9 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
     ) async throws -> [URL]? {
         // This launch closes the file chooser of an earlier launch. If the earlier launch was killed, no process would receive
         // the files that the user chooses in its window.
-        if let chooser = try store.openChooser(for: notification), chooser.isAlive { kill(chooser.pid, SIGTERM) }
+        if let chooser = try store.openChooser(for: notification), ProcessIdentity(pid: chooser.pid) == chooser {
+            kill(chooser.pid, SIGTERM)
+        }
         defer { try? store.setOpenChooser(nil, for: notification) }
         do {
             let paths = try await PhotoChoice.choosePhotos { try? store.setOpenChooser($0, for: notification) }

@@ -2,19 +2,23 @@ import BackgroundCommands
 import BackgroundRuntime
 import Foundation
 import Glibc
+import ProcessSupport
 
 /// A password, token or key that `stormy destination add` writes into a file, which only the user can read.
 struct DestinationSecret {
+    let secret: String
     let path: String
 
-    /// Returns whether `destination add` chose the path for a destination with this name.
-    static func isOwn(_ path: String, _ destination: String) -> Bool {
-        let folder = AppRuntime.shared.directories.configuration.path + "/"
-        guard path.hasPrefix(folder + destination), path.hasSuffix(".secret") else { return false }
-        return numbers.contains { path == file(of: destination, $0) }
-    }
-
     private static let numbers = 1...100
+
+    /// Chooses a path that no file has. The file is written later (``write()``).
+    init(_ secret: String, for destination: String) throws {
+        let free = Self.numbers.map { Self.file(of: destination, $0) }.first { PathStatus.at($0, followingLinks: false).isAbsent }
+        guard let free else {
+            throw CommandFailure(.cannotCreate, "too many secrets of \(destination): remove unused files \(destination)-….secret")
+        }
+        (self.secret, path) = (secret, free)
+    }
 
     private static func file(of destination: String, _ number: Int) -> String {
         let name = destination + (number == 1 ? "" : "-\(number)") + ".secret"
@@ -22,7 +26,7 @@ struct DestinationSecret {
     }
 
     /// Writes the secret into a new file. An existing file is not replaced, because another destination may use it.
-    static func write(_ secret: String, for destination: String) throws -> DestinationSecret {
+    func write() throws {
         let folder = AppRuntime.shared.directories.configuration.path
         do {
             try FileManager.default.createDirectory(
@@ -30,12 +34,7 @@ struct DestinationSecret {
         } catch {
             throw CommandFailure(.cannotCreate, "\(folder): \((error as NSError).localizedDescription)")
         }
-        var (path, descriptor): (String, Int32) = (folder, -1)
-        for number in numbers {
-            path = file(of: destination, number)
-            descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-            if descriptor >= 0 || errno != EEXIST { break }
-        }
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw CommandFailure(.cannotCreate, "\(path): \(String(cString: strerror(errno)))") }
         let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         do {
@@ -45,7 +44,6 @@ struct DestinationSecret {
             unlink(path)
             throw CommandFailure(.cannotCreate, "\(path): \((error as NSError).localizedDescription)")
         }
-        return DestinationSecret(path: path)
     }
 
     func remove() { unlink(path) }

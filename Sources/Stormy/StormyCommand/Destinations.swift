@@ -8,6 +8,7 @@ import StormyConfiguration
 /// The configured destinations of photos, with their credentials.
 struct Destinations {
     private let configuration: Configuration
+    private let unwritten: DestinationSecret?
     private let path = Self.file
 
     private static var file: String {
@@ -17,7 +18,10 @@ struct Destinations {
     /// Reads the configuration again, because the user may have corrected a refused credential.
     init() throws { self.init(try Configuration.load(path: Self.file)) }
 
-    init(_ configuration: Configuration) { self.configuration = configuration }
+    /// - Parameter unwritten: A secret whose file is not written yet.
+    init(_ configuration: Configuration, unwritten: DestinationSecret? = nil) {
+        (self.configuration, self.unwritten) = (configuration, unwritten)
+    }
 
     /// The names of the destinations, in alphabetical order.
     var names: [String] { configuration.upload.destinations.keys.sorted() }
@@ -82,7 +86,7 @@ struct Destinations {
         let server = UploadServer(
             name: name, settings: "[upload.destinations.\(name)] of config.toml",
             authorityFile: try destination.caFile.map { try authorities($0, name) },
-            requiredLine: destination.section.map { RequiredLine(file: path, line: $0) })
+            requiredLines: destination.lines?.map { RequiredLine(file: path, line: $0) })
         var way = UploadWay(destination.kind, field: destination.field, server: server)
         var credential = try authorization(destination, name)
         switch destination.kind {
@@ -150,6 +154,7 @@ struct Destinations {
         if let value { return value }
         guard let file else { return nil }
         let secretFile = SecretFile(file)
+        if let unwritten, unwritten.path == secretFile.path { return unwritten.secret }
         do { return try secretFile.read() } catch {
             let words = secretFile.describe(error) + (error == .readableByOthers ? ": chmod 600 \(secretFile.path)" : "")
             throw CommandFailure(.badConfiguration, "upload.destinations.\(name): \(words)")

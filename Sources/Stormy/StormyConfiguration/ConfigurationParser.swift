@@ -4,6 +4,9 @@ import StormyWeather
 import TransferMachines
 
 extension Configuration {
+    /// The maximum size of the file in bytes, which is more than any real configuration needs.
+    static let maximumBytes = 1024 * 1024
+
     /// Parses a configuration from its text. ``load(path:)`` checks the permissions of the file.
     ///
     /// - Parameters:
@@ -144,7 +147,7 @@ struct ConfigurationParser {
             for name in destinations.keys {
                 guard let below = try destinations.table(name, known: ConfigurationParser.destinationKeys) else { continue }
                 var found = try destination(below)
-                found.section = destinations.line(of: name).flatMap(section)
+                found.lines = lines(of: found, section: destinations.line(of: name), address: below.line(of: "url"))
                 configuration.upload.destinations[name] = found
             }
         }
@@ -157,11 +160,19 @@ struct ConfigurationParser {
         configuration.upload.defaultDestination = name
     }
 
-    /// Returns a line that begins a table. `nil` if the line is not the only definition of a table.
-    private func section(at line: Int) -> String? {
-        guard lines.indices.contains(line - 1) else { return nil }
-        let text = lines[line - 1].trimmingCharacters(in: .whitespacesAndNewlines)
-        return text.hasPrefix("[") && !text.hasPrefix("[[") ? text : nil
+    /// Returns the lines that name a destination and its address.
+    ///
+    /// - Returns: `nil` if the destination does not begin with a line of its own.
+    private func lines(of destination: Configuration.Destination, section: Int?, address: Int?) -> [String]? {
+        guard let section = section.flatMap(line), section.hasPrefix("["), !section.hasPrefix("[[") else { return nil }
+        let parts = URLComponents(string: destination.url)
+        let isSecret = parts?.user != nil || parts?.query != nil
+        return [section] + (isSecret ? [] : [address.flatMap(line)].compactMap { $0 })
+    }
+
+    private func line(_ number: Int) -> String? {
+        guard lines.indices.contains(number - 1) else { return nil }
+        return lines[number - 1].trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
     private mutating func destination(_ table: TableReader) throws(ConfigurationError) -> Configuration.Destination {
@@ -272,9 +283,6 @@ private struct ConfigurationFile {
     /// The problem if another user can change the file, or replace it.
     var problem: ConfigurationError.Problem?
 
-    /// The maximum size in bytes, which is more than any real configuration needs.
-    private static let maximumBytes = 1024 * 1024
-
     /// Reads the file. Returns `nil` if the file does not exist. The same descriptor is checked and read, because another process
     /// may replace the file between the check and the read. With `O_NONBLOCK`, the call does not wait if the path is a named
     /// pipe.
@@ -295,11 +303,13 @@ private struct ConfigurationFile {
         }
         let data: Data
         do {
-            data = try handle.read(upToCount: maximumBytes + 1) ?? Data()
+            data = try handle.read(upToCount: Configuration.maximumBytes + 1) ?? Data()
         } catch {
             throw ConfigurationError(.unavailable(reason: "the disk reports an error", isDisk: true), path: path)
         }
-        guard data.count <= maximumBytes else { throw unreadable("the file is larger than 1 MiB; this is not a configuration") }
+        guard data.count <= Configuration.maximumBytes else {
+            throw unreadable("the file is larger than 1 MiB; this is not a configuration")
+        }
         guard let text = String(data: data, encoding: .utf8) else {
             throw unreadable("the file is not UTF-8; save the file in UTF-8")
         }

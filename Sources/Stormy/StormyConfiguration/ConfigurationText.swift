@@ -9,6 +9,8 @@ package struct ConfigurationText: Equatable, Sendable {
         case otherForm(name: String, path: String)
         /// The text cannot be changed without an effect on other settings.
         case otherEffect(path: String)
+        /// The new text would be larger than a configuration may be.
+        case tooLarge(path: String)
 
         package var description: String {
             switch self {
@@ -17,12 +19,16 @@ package struct ConfigurationText: Equatable, Sendable {
                     + "Edit the file yourself"
             case .otherEffect(let path):
                 "\(path) cannot be changed without an effect on other settings. Edit the file yourself"
+            case .tooLarge(let path): "\(path) would become larger than 1 MiB. Remove comments from the file"
             }
         }
     }
 
     package private(set) var text: String
     private let path: String
+
+    /// `true` if the text contains a password, a token or a signature. Other users must not be able to read such a file.
+    var hasCredential: Bool { (try? ConfigurationParser(text: text, path: path))?.credential != nil }
 
     /// - Parameter path: The path of the file, for error messages.
     package init(_ text: String, path: String) { (self.text, self.path) = (text, path) }
@@ -39,11 +45,14 @@ package struct ConfigurationText: Equatable, Sendable {
         var expected = try Configuration.parse(text: text, path: path)
         let section = "[upload.destinations.\(name)]"
         expected.upload.destinations[name] = destination
-        expected.upload.destinations[name]?.section = section
         var added = self
         if !text.isEmpty, !text.hasSuffix("\n") { added.text += "\n" }
         if !text.isEmpty { added.text += "\n" }
         added.text += ([section] + Self.lines(of: destination)).joined(separator: "\n") + "\n"
+        // The lines of the new destination are only known after the text was parsed.
+        let found = try Configuration.parse(text: added.text, path: path).upload.destinations[name]
+        expected.upload.destinations[name]?.lines = found?.lines
+        guard found?.section == section else { throw Failure.otherForm(name: name, path: path) }
         return try added.proved(expected)
     }
 
@@ -76,6 +85,7 @@ package struct ConfigurationText: Equatable, Sendable {
     }
 
     private func proved(_ expected: Configuration) throws -> ConfigurationText {
+        guard text.utf8.count <= Configuration.maximumBytes else { throw Failure.tooLarge(path: path) }
         guard try Configuration.parse(text: text, path: path) == expected else { throw Failure.otherEffect(path: path) }
         return self
     }

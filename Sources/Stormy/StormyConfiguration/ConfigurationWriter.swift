@@ -25,7 +25,8 @@ package enum ConfigurationWriter {
     ///
     /// - Parameter old: The text that the file must have. `nil` if the file must not exist.
     /// - Throws: ``Failure``.
-    package static func write(_ text: String, replacing old: String?, at path: String) throws(Failure) {
+    package static func write(_ new: ConfigurationText, replacing old: String?, at path: String) throws(Failure) {
+        let text = new.text
         let target = try target(of: path)
         func failed() -> Failure { .failed(path: target, reason: String(cString: strerror(errno))) }
         let folder = String(target[..<(target.lastIndex(of: "/") ?? target.startIndex)])
@@ -36,7 +37,8 @@ package enum ConfigurationWriter {
             throw .failed(path: folder, reason: (error as NSError).localizedDescription)
         }
         var found = stat()
-        let mode = old != nil && stat(target, &found) == 0 ? found.st_mode & 0o777 : 0o600
+        let kept = old != nil && stat(target, &found) == 0 ? found.st_mode & 0o777 : 0o600
+        let mode = new.hasCredential ? kept & 0o700 : kept
         let draft = "\(folder)/.config-\(getpid())"
         // The draft of a process with the same number may remain after a crash.
         unlink(draft)

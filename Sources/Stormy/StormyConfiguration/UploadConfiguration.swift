@@ -73,7 +73,9 @@ extension Configuration {
         package var caFile: String?
         /// The line `[upload.destinations.NAME]` as the file contains it. `nil` if the destination is written in another form of
         /// TOML, for example as an inline table.
-        package var section: String?
+        package var section: String? { lines?.first }
+        /// The line of the section, and the line with the address. The line with the address is left out if it contains a secret.
+        package var lines: [String]?
 
         /// Creates a destination with the values that every kind needs.
         package init(kind: UploadKind, url: String) {

@@ -2,6 +2,7 @@ import ArgumentParser
 import BackgroundCommands
 import BackgroundTransfer
 import Foundation
+import ProcessSupport
 import Stormy
 import StormyConfiguration
 
@@ -40,18 +41,19 @@ struct DestinationAddVerb: AsyncParsableCommand {
     func run() async throws {
         try StormyTool.configure()
         let file = DestinationVerb.file
-        let text = try DestinationVerb.text(of: file)
         let before = try Configuration.load(path: file)
         let name = try checkedName(besides: before)
         var destination = try askedDestination()
-        let secret = try writtenSecret(of: &destination, name)
-        do {
-            let after = try DestinationVerb.explained { try ConfigurationText(text ?? "", path: file).adding(name, destination) }
-            if !isNotTried { try await tryOut(after, name) }
-            try DestinationVerb.explained { try ConfigurationWriter.write(after.text, replacing: text, at: file) }
-        } catch {
+        let secret = try askedSecret(of: &destination, name)
+        try await tryOut(destination, name, secret)
+        try DestinationVerb.changeFile { text in
+            try secret?.write()
+            do { return try text.adding(name, destination) } catch {
+                secret?.remove()
+                throw error
+            }
+        } undo: {
             secret?.remove()
-            throw error
         }
         Output.line("Added \(name) to \(file).")
         if let secret { Output.line("The secret is in \(secret.path), which only you can read.") }
@@ -60,6 +62,7 @@ struct DestinationAddVerb: AsyncParsableCommand {
                 "Photos for \(name) keep their location, because this is your own library. To remove the location: location = \"remove\""
             )
         }
+        try DestinationVerb.continueUploads(of: name)
         let isUsual = before.upload.destinations.isEmpty
         Output.line("To upload photos: stormy upload PHOTO\(isUsual ? "" : " --to \(name)")")
     }
@@ -105,14 +108,14 @@ struct DestinationAddVerb: AsyncParsableCommand {
             }
         }
         destination.location = location ?? (chosen.isOwnLibrary ? .keep : .remove)
-        destination.caFile = caFile.map { AuthorityFile($0).path }
+        destination.caFile = caFile.map(Self.absolute)
         return destination
     }
 
-    /// Asks for the secret, writes the secret into a file, and stores the path of the file in the destination.
+    /// Asks for the secret, and stores the path of its file in the destination. The file is written after the trial.
     ///
     /// - Returns: `nil` if the destination needs no secret, or if the user named a file.
-    private func writtenSecret(of destination: inout Configuration.Destination, _ name: String) throws -> DestinationSecret? {
+    private func askedSecret(of destination: inout Configuration.Destination, _ name: String) throws -> DestinationSecret? {
         let key: WritableKeyPath<Configuration.Destination, String?>
         let question: String
         switch destination.kind.secret(hasUser: destination.user != nil) {
@@ -122,23 +125,35 @@ struct DestinationAddVerb: AsyncParsableCommand {
         case .password: (key, question) = (\.passwordFile, "Password")
         }
         if let secretFile {
-            destination[keyPath: key] = SecretFile(secretFile).path
+            destination[keyPath: key] = Self.absolute(secretFile)
             return nil
         }
         let secret = try required(Prompt.askSecret(question), "--secret-file")
-        let file = try DestinationSecret.write(secret, for: name)
+        let file = try DestinationSecret(secret, for: name)
         destination[keyPath: key] = file.path
         return file
     }
 
-    private func tryOut(_ text: ConfigurationText, _ name: String) async throws {
+    /// Checks the settings and tries the destination.
+    private func tryOut(
+        _ destination: Configuration.Destination, _ name: String, _ secret: DestinationSecret?
+    ) async throws {
+        let text = try ConfigurationText("", path: DestinationVerb.file).adding(name, destination)
         let configuration = try Configuration.parse(text: text.text, path: DestinationVerb.file)
-        let finding = try await DestinationTrial(Destinations(configuration).named(name)).run()
+        let chosen = try Destinations(configuration, unwritten: secret).named(name)
+        if isNotTried { return }
+        let finding = try await DestinationTrial(chosen).run()
+        if case .cannotBeTried(let reason) = finding { return Output.note("\(name) was not tried: \(reason).") }
         do { try DestinationVerb.show(finding, name) } catch let failure as CommandFailure {
             throw CommandFailure(
                 failure.status, "\(failure.message) \(name) was not added. To add \(name) without a test, use the option --no-try"
             )
         }
+    }
+
+    /// Returns the path that a file has in every folder.
+    private static func absolute(_ path: String) -> String {
+        PathName.absolute(SecretFile(path).path)
     }
 
     private func required(_ answer: String?, _ option: String) throws -> String {

@@ -3,6 +3,7 @@ import BackgroundCommands
 import BackgroundRuntime
 import BackgroundTransfer
 import Foundation
+import ProcessSupport
 import Stormy
 import StormyConfiguration
 
@@ -87,28 +88,23 @@ struct DestinationVerb: AsyncParsableCommand {
             guard let destination = before.upload.destinations[name] else {
                 throw CommandFailure(.notFound, "no destination named \"\(name)\" is configured in \(file)")
             }
-            let text = try DestinationVerb.text(of: file)
-            let after = try DestinationVerb.explained { try ConfigurationText(text ?? "", path: file).removing(name) }
-            try DestinationVerb.explained { try ConfigurationWriter.write(after.text, replacing: text, at: file) }
+            try DestinationVerb.changeFile { try $0.removing(name) }
             Output.line("Removed \(name) from \(file).")
-            try removeSecret(of: destination, besides: before)
-            try showWaiting()
+            for secret in DestinationVerb.secretFiles(destination).sorted() {
+                Output.note("The secret stays in the file \(secret). Remove the file if you do not need it.")
+            }
+            try stopUploads()
         }
 
-        /// Removes the secret that `destination add` wrote, if no other destination uses the secret.
-        private func removeSecret(of destination: Configuration.Destination, besides before: Configuration) throws {
-            let others = before.upload.destinations.filter { $0.key != name }.values.flatMap(DestinationVerb.secretFiles)
-            let own = DestinationVerb.secretFiles(destination).first { DestinationSecret.isOwn($0, name) }
-            guard let own, !others.contains(own), unlink(own) == 0 else { return }
-            Output.line("Removed the file \(own).")
-        }
-
-        /// Shows the number of photos that wait for the removed destination.
-        private func showWaiting() throws {
+        /// Stops the requests for the removed destination, and shows the number of photos that wait for it.
+        private func stopUploads() throws {
             let photos = try StormyStore.inspect(in: AppRuntime.shared.directories.data)?.photos() ?? []
             let own = photos.filter { $0.state == .queued && $0.isForDestination(name) == true }
             let waiting = try PhotoUploads.transfers(of: own).values.filter { !$0.state.hasEnded }.map(\.id).sorted()
             guard let first = waiting.first else { return }
+            // The next attempt of a stopped upload finds that the destination is not configured.
+            try BackgroundTransfers.perform(.pause, on: .ids(Set(waiting)))
+            try BackgroundTransfers.perform(.resume, on: .ids(Set(waiting)))
             Output.note(
                 """
                 \(PhotoRecord.count(waiting.count)) for \(name) will wait, because the destination is not configured any more. To cancel an \
@@ -147,6 +143,7 @@ struct DestinationVerb: AsyncParsableCommand {
         case .works(.impossible(let reason), let address), .works(.failed(let reason), let address):
             Output.line("\(name) works: a test picture was uploaded.")
             Output.note("The test picture is still at \(shown(address)): \(reason).")
+        case .cannotBeTried(let reason): throw CommandFailure(.unavailable, "\(name) was not tried: \(reason)")
         case .fails(let reason):
             throw CommandFailure(.unavailable, reason.hasPrefix("\(name): ") ? reason : "\(name): \(reason)")
         }
@@ -168,15 +165,37 @@ struct DestinationVerb: AsyncParsableCommand {
             })
     }
 
-    /// Returns the text of the configuration file, or `nil` if the file does not exist.
-    static func text(of file: String) throws -> String? {
-        guard let data = FileManager.default.contents(atPath: file) else { return nil }
-        return String(decoding: data, as: UTF8.self)
+    /// Continues the photos that wait for a destination, with its current settings.
+    static func continueUploads(of name: String) throws {
+        let photos = try StormyStore.inspect(in: AppRuntime.shared.directories.data)?.photos() ?? []
+        let own = photos.filter { $0.state == .queued && $0.isForDestination(name) == true }
+        let waiting = try PhotoUploads.transfers(of: own).values.filter { !$0.state.hasEnded }.map(\.id)
+        guard !waiting.isEmpty else { return }
+        let destinations = try Destinations()
+        try BackgroundTransfers.perform(.retry, on: .ids(Set(waiting))) {
+            try destinations.of($0, own.bySubmission)?.asCredential
+        }
+        Output.line("\(PhotoRecord.count(waiting.count)) for \(name) \(waiting.count == 1 ? "continues" : "continue").")
     }
 
-    /// Runs a change of the configuration, and gives its errors an exit code.
-    static func explained<Value>(_ change: () throws -> Value) throws -> Value {
-        do { return try change() } catch let error as ConfigurationText.Failure {
+    /// Changes the configuration file. Two commands at the same time change the file one after the other.
+    ///
+    /// - Parameter undo: A closure that is called if the file could not be written.
+    static func changeFile(
+        _ change: (ConfigurationText) throws -> ConfigurationText, undo: () -> Void = {}
+    ) throws {
+        let directories = AppRuntime.shared.directories
+        try directories.createStateFolders()
+        let lock = try FileLock.wait(for: directories.state.appendingPathComponent("configuration.lock"))
+        defer { withExtendedLifetime(lock.descriptor) {} }
+        let old = FileManager.default.contents(atPath: file).map { String(decoding: $0, as: UTF8.self) }
+        do {
+            let new = try change(ConfigurationText(old ?? "", path: file))
+            do { try ConfigurationWriter.write(new, replacing: old, at: file) } catch {
+                undo()
+                throw error
+            }
+        } catch let error as ConfigurationText.Failure {
             throw CommandFailure(.badConfiguration, error.description)
         } catch let error as ConfigurationWriter.Failure {
             throw CommandFailure(.cannotCreate, error.description)
