@@ -8,7 +8,7 @@ import Testing
     @Test func `a log line contains the message and its fields`() {
         let entry = LogEntry(.launchWarned, [(.launch, 3), (.identifier, "StormyNoon"), (.reason, "its time ran out")])
         #expect(
-            entry.line == "the app was warned that the time of its launch is up "
+            entry.line == "the app was warned that its launch must end "
                 + "launch=3 identifier=StormyNoon reason=\"its time ran out\"")
         #expect(LogEntry(.hostWoke).line == "the machine woke from sleep")
     }

@@ -274,7 +274,7 @@ import Testing
         let id = try bench.onlyLive()
         #expect(try bench.launch(id).simulated)
         #expect(try ask(.simulateLaunch, "noon")?.hasPrefix("error") == true, "never two")
-        #expect(try ask(.simulateExpire, "noon") == "the app was warned that the time of the launch for noon is up")
+        #expect(try ask(.simulateExpire, "noon") == "the app was warned that the launch of noon must end")
         #expect(bench.launcher.warned == [id])
         #expect(try bench.launch(id).stopReason == .simulated)
     }

@@ -6,7 +6,7 @@ import TransferMachines
 
 @testable import Stormy
 
-/// Tests the stored feeds and documents of warnings, and the times of their next requests.
+/// Tests the stored feeds and warning documents, and the times of their next requests.
 @Suite final class WarningFeedTests {
     private let folder: URL
     private let store: StormyStore

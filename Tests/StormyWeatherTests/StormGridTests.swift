@@ -102,7 +102,7 @@ import Testing
         let page = """
             # When it is a storm
 
-            Shows which hours count as a storm, compared with the weather code of Open-Meteo's server for the same hour.
+            Shows which hours Stormy counts as a storm. The table also shows which hours have a code for thunder from Open-Meteo's server.
 
             ## Overview
 
@@ -115,7 +115,8 @@ import Testing
 
             Thunder without a confirming condition does not count, but the command `stormy check` reports the thunder. If a forecast has no value of rain
             for an hour with thunder, the weather of this hour is unknown, and the command reports the hour. The weather code 96 means thunder with hail.
-            Stormy does not show hail for this code, because Open-Meteo's server computes the code only from the score for thunder.
+            Stormy does not show hail for this code, because Open-Meteo's server computes the code from this score, and no value of the score measures
+            hail.
 
             A test writes this page with the command `WRITE_TABLES=1 swift test --filter StormGridTests`. The test checks \(Self.grid.count) combinations of weather
             values. The test checks that values below the limits without a confirming condition never count, and that every squall above the limits counts.

@@ -30,7 +30,7 @@ open class UNNotificationCategory: NSObject, NSCopying, @unchecked Sendable {  /
     public let options: UNNotificationCategoryOptions
     /// The text that is shown instead of a hidden preview. The value is stored and has no effect.
     public let hiddenPreviewsBodyPlaceholder: String
-    /// The format of a summary. The value is stored and has no effect.
+    /// The format of the summary of a group of notifications. The value is stored and has no effect.
     public let categorySummaryFormat: String
 
     /// - Parameters:
@@ -38,7 +38,7 @@ open class UNNotificationCategory: NSObject, NSCopying, @unchecked Sendable {  /
     ///   - actions: the buttons, in their order.
     ///   - intentIdentifiers: the identifiers of Siri's intents. The value is stored and has no effect.
     ///   - hiddenPreviewsBodyPlaceholder: the text instead of a hidden preview. The text is stored and has no effect.
-    ///   - categorySummaryFormat: the format of a summary. The format is stored and has no effect.
+    ///   - categorySummaryFormat: the format of the summary of a group of notifications. The format is stored and has no effect.
     ///   - options: additional behavior of the notifications.
     public init(
         identifier: String, actions: [UNNotificationAction], intentIdentifiers: [String],

@@ -73,9 +73,11 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
     open var relevanceScore: Double { fields.relevance }
     /// The value by which a Focus of iOS selects notifications. Differs from Apple: the value is stored and has no effect.
     open var filterCriteria: String? { fields.filter }
-    /// The argument of a summary. Apple deprecated this property. The value is stored and has no effect.
+    /// The text that the app adds to the summary of a group of notifications. Apple deprecated this property. The value is stored
+    /// and has no effect.
     open var summaryArgument: String { fields.summaryArgument }
-    /// The argument count of a summary. Apple deprecated this property. The value is stored and has no effect.
+    /// The number of items for which the notification counts in the summary of a group. Apple deprecated this property. The value
+    /// is stored and has no effect.
     open var summaryArgumentCount: Int { fields.summaryCount }
 
     /// The expiration date. At this date the agent removes the notification from the screen. If the agent has not shown the

@@ -312,8 +312,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     /// Sets the number on the app's icon, or removes the number if the value is 0. Differs from Apple: only docks that support
     /// Unity's launcher API show the number.
-    /// - Throws: ``UNError``: `badgeInputInvalid` if the number is below 0, `notificationsNotAllowed` if the number cannot be
-    ///   stored.
+    /// - Throws: ``UNError``: `badgeInputInvalid` if the badge number is below 0, `notificationsNotAllowed` if the badge number
+    ///   cannot be stored.
     public func setBadgeCount(_ newBadgeCount: Int) async throws { try setBadge(newBadgeCount) }
 
     /// Sets the number on the app's icon and calls the handler on a background queue.

@@ -205,7 +205,7 @@ struct AgentParts {
                 return "error: the process of \(question.argument) is in another PID namespace and cannot be ended from here"
             }
             try launches.stop(launch, .simulated, &pass)
-            return "the app was warned that the time of the launch for \(question.argument) is up"
+            return "the app was warned that the launch of \(question.argument) must end"
         case .quit:
             // The command that requested the stop has ended. The user queued work after that, so the agent must do this work.
             if !question.isAwaited(in: pass.directories),

@@ -71,11 +71,11 @@ final class ShownNotice {
         notify_notification_close(notification, nil)
     }
 
-    /// Records the number that the server's reply contained.
+    /// Records the number that the server assigned to the notification. The server's reply contains this number.
     func recordServerNumber(as number: UInt32) { serverID = number }
 
-    /// Restores the number, because libnotify forgets the number after a notification was closed. libnotify forgets the number
-    /// even if only replaced content was closed.
+    /// Restores the server's number for the notification, because libnotify forgets the number after a notification was closed.
+    /// libnotify forgets the number even if only replaced content was closed.
     private func restoreNumber() { stormy_notification_set_id(notification, gint(exactly: serverID) ?? 0) }
 
     private func fillHints(with notice: Notice, for server: PresenterServer) {

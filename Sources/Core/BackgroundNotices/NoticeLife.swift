@@ -75,8 +75,8 @@ package struct NoticeLife: Equatable, Sendable {
         case notWanted(now: Date)
         /// The server received the request to remove the notification from the screen.
         case withdrawn(serverID: UInt32)
-        /// The server ended, so its notifications are not on the screen any more. The numbers of this server are not valid on the
-        /// next server. The next server shows the notification again.
+        /// The server ended, so its notifications are not on the screen any more. The numbers that this server assigned to
+        /// notifications are not valid on the next server. The next server shows the notification again.
         case serverLost(isAnswerOpen: Bool)
         /// The earlier agent was killed before it recorded whether the notification was shown. The agent shows the notification
         /// again. On servers that support identifiers, the repeated notification replaces the earlier notification.
@@ -84,12 +84,12 @@ package struct NoticeLife: Equatable, Sendable {
     }
 
     package enum Command: Equatable, Sendable {
-        /// Removes the notification from the screen. If the number is ``unknownNumber``, the server finds the notification by its
+        /// Removes the notification from the screen. If `serverID` is ``unknownNumber``, the server finds the notification by its
         /// identifier, which only some servers support.
         case withdraw(serverID: UInt32)
     }
 
-    /// The number that means "unknown". Servers never assign this number.
+    /// The value of a server number that is unknown. Servers never assign this value to a notification.
     package static let unknownNumber: UInt32 = 0
 
     package private(set) var phase: Phase
@@ -156,9 +156,9 @@ package struct NoticeLife: Equatable, Sendable {
     /// a press can arrive late, after the server that sent the report has ended.
     package func isPressable(as id: UInt32) -> Bool { serverID == id || serverID == nil && isShownAgain }
 
-    /// `true` if the notification has to be removed from the screen but its number is unknown. The agent then shows the
-    /// notification once more, because the server reports the number of each notification that it shows. The repeated
-    /// notification replaces the earlier notification.
+    /// `true` if the notification has to be removed from the screen, but the server's number for the notification is unknown. The
+    /// agent then shows the notification once more, because the server reports the number of each notification that it shows. The
+    /// repeated notification replaces the earlier notification.
     package var needsNumber: Bool { phase == .withdrawing && serverID == nil && mayStand }
 
     /// `true` if the notification is on the screen or will be shown again, individually or in a summary.
@@ -204,7 +204,8 @@ package struct NoticeLife: Equatable, Sendable {
         case .agentDied:
             if phase == .presenting { (phase, mayStand) = (.pending, true) }
             if phase == .withdrawing, serverID == nil { mayStand = true }
-            // The server had not responded when the agent was killed, so the number is unknown.
+            // The agent was killed before the server responded, so the number that the server assigned to the notification is
+            // unknown.
             if phase == .withdrawn || phase == .over, mayStand { phase = .withdrawing }
         }
         return []

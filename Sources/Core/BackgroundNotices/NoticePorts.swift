@@ -156,8 +156,8 @@ package protocol Presenter: Sendable {
     ///   - server: The server that assigned `serverID`, as `serverIs` reported it. Another server may have assigned the same
     ///     number to a notification of another app.
     func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?)
-    /// Removes a notification from the screen. If the number is ``NoticeLife/unknownNumber``, the server finds the notification
-    /// by its identifier, which only some servers support.
+    /// Removes a notification from the screen. If the server number is ``NoticeLife/unknownNumber``, the server finds the
+    /// notification by its identifier, which only some servers support.
     ///
     /// Unknown numbers, and numbers of another server, are ignored. The presenter reports `withdrawn`. If a server is available
     /// but cannot be reached, the presenter reports nothing, and the caller repeats the call after `serverAppeared`.

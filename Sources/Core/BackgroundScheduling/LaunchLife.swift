@@ -155,7 +155,7 @@ extension LaunchLife {
 
     private static func describe(_ reason: StopReason) -> String {
         switch reason {
-        case .expired: "the time of the launch ran out"
+        case .expired: "the launch reached its time limit"
         case .quit: "all background work was ended"
         case .conditionLost: "a condition that the launch needs was lost"
         case .simulated: "the command `simulate expire` ended the launch"

@@ -16,9 +16,9 @@ public enum LaunchOutcome: String, Sendable, Codable {
     case completed
     /// The handler completed its task without success, or no handler was registered.
     case failed
-    /// The time ran out, and the handler returned after the warning.
+    /// The launch reached its time limit, and the handler returned after the warning.
     case expired
-    /// The time ran out, and the process was killed because the handler did not return within the grace time.
+    /// The launch reached its time limit. The process was killed because the handler did not return within the grace time.
     case killed
     /// The process ended without a result.
     case crashed

@@ -11,8 +11,8 @@ package enum SystemDiscretion {
     /// The longest pause before the request begins, in seconds.
     package static let longest: Double = 3_600
 
-    /// Returns the pause in seconds. The pause is `base` after the first launch within a day. Each further launch within the day
-    /// doubles the pause, up to an hour.
+    /// Returns the pause in seconds. The pause is `base` after the first launch within 24 hours. Each further launch within 24
+    /// hours doubles the pause, up to an hour.
     ///
     /// - Parameter base: The first pause in seconds. If the value is 0, requests have no pause.
     package static func pause(afterLaunches count: Int, base: Double) -> Double {

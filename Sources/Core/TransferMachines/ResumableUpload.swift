@@ -4,9 +4,9 @@ import Foundation
 /// for the file). HEAD requests the number of bytes in the place (the offset). PATCH sends bytes to the place.
 ///
 /// As with tus, only the server's offset is used. After any failure, the offset is requested before a byte is sent. The place is
-/// created with an empty body (the draft's careful creation). Some proxies do not forward the 104 response, which contains the
-/// address of the place. The headers differ between versions of the draft. The newest version is tried first, and the version
-/// that a server supports is stored.
+/// created with an empty body (the draft's careful creation). Some proxies do not forward the response with status 104, which
+/// contains the address of the place. The headers differ between versions of the draft. The newest version is tried first, and
+/// the version that a server supports is stored.
 struct ResumableUpload: UploadProtocol {
     enum State {
         /// The upload creates a place for the file by POST.
@@ -102,7 +102,8 @@ struct ResumableUpload: UploadProtocol {
     mutating func handleUncertainty() {
         switch state {
         case .appending: state = .querying
-        // If a 104 response contained the address of the place before the final response was lost, the offset is requested.
+        // The final response was lost. If an earlier response with status 104 contained the address of the upload, the offset is
+        // requested.
         case .creating: if place.address != nil { state = .querying }
         case .querying: break
         }
@@ -172,7 +173,7 @@ struct ResumableUpload: UploadProtocol {
             if let most = limits.maximumSize, plan.order.byteCount > most {
                 return .fail(head, -1103, "The file is too large for the server. The limit of the server is \(most) bytes.")
             }
-            // An earlier 104 response may have contained the address of the place.
+            // An earlier response with status 104 may have contained the address of the upload.
             if place.address != made { place.made(at: made) }
             knowledge.resumableVersion = version
             storedBytes = 0

@@ -295,8 +295,8 @@ struct TusUpload: UploadProtocol {
             }
             return pauses.retry(
                 head, "The server has \(offset) of \(plan.order.byteCount) bytes, although it reported the complete file.")
-        // The place does not exist any more, or a proxy blocks the request. The protocol permits 403, 404 and 410 for a place
-        // that does not exist.
+        // The place for the file does not exist any more, or a proxy blocks the request. The protocol permits 403, 404 and 410
+        // for a place that does not exist.
         case 400, 403, 404, 405, 406, 410, 501: return finish(.answer)
         default: return otherwise(head, pauses)
         }

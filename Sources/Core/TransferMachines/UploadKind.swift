@@ -47,7 +47,7 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
     package var choosesNames: Bool { self == .put || self == .s3 }
 
     /// Returns whether the server may have the file under its final name if no response to this step arrived. The result is
-    /// `false` for tus and resumable uploads, because the place on the server can be removed.
+    /// `false` for tus and resumable uploads, because the place for the file on the server can be removed.
     package func mayBeOnServer(at step: UploadMemory.Step) -> Bool {
         switch self {
         case .webdav, .nextcloud: step == .move

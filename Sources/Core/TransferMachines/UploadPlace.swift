@@ -1,7 +1,7 @@
 import Foundation
 
-/// The place that the server created for a file. The type also counts the places that were created and lost. The header
-/// `Location` contains the address of the place.
+/// The upload resource that the server created for a file (the place for the file). The type also counts the places that were
+/// created and lost. The header `Location` contains the address of the place.
 struct UploadPlace {
     /// The maximum number of places for one file. Without a maximum, a server that loses each place would receive requests
     /// endlessly.
@@ -11,8 +11,8 @@ struct UploadPlace {
     private(set) var creations: Int
     /// The address before a redirect. `nil` if a response confirmed the current address.
     private var earlier: String?
-    /// The number of consecutive responses that reported that the place does not exist. A program other than the server may have
-    /// sent these responses.
+    /// The number of consecutive responses that reported that the place for the file does not exist. A program other than the
+    /// server may have sent these responses.
     private var denials = 0
 
     init(_ memory: UploadMemory?) {
@@ -28,7 +28,7 @@ struct UploadPlace {
     /// Records another address of the same place.
     mutating func moved(to address: String) { (earlier, self.address) = (earlier ?? self.address, address) }
 
-    /// Records that the server reported the number of bytes at the place.
+    /// Records that the server reported the number of stored bytes of the file.
     mutating func isThere() { (earlier, denials) = (nil, 0) }
 
     /// Returns whether the request about the place is repeated after a response that reports that the place does not exist.
@@ -45,7 +45,7 @@ struct UploadPlace {
     static let unknownOffset = "The server does not report how much of the file was received."
     static let thrownAway = "The server has discarded the received part of the file."
 
-    /// Statuses that do not show how many bytes of the file are at a place.
+    /// The statuses of responses that do not show how many bytes of the file the server has stored.
     private static let denials: Set<Int> = [400, 401, 403, 404, 405, 406, 407, 410, 415, 422, 451, 501]
 
     /// Returns the outcome of a response about the place, if a program other than the server may have sent the response.

@@ -125,9 +125,9 @@ package struct UploadMemory: Codable, Equatable, Sendable {
         case chooseName, put, check, move
         /// The next request creates a place for the file on the server.
         case create
-        /// The next request asks for the number of bytes that the place contains.
+        /// The next request asks for the number of bytes that the server has stored.
         case ask
-        /// The next request sends bytes to the place.
+        /// The next request sends bytes to the place for the file.
         case append
     }
 
@@ -136,11 +136,11 @@ package struct UploadMemory: Codable, Equatable, Sendable {
     package var nameIndex: Int
     /// `true` if the temporary file is complete.
     package var isStored: Bool
-    /// The address of the place that the server created.
+    /// The address of the place for the file on the server.
     package var place: String?
     /// The number of places that were created, including lost places.
     package var creations: Int?
-    /// The version of the protocol by which the place was created.
+    /// The version of the protocol by which the place for the file was created.
     package var version: Int?
     /// `true` if the name contains a part of the digest.
     package var isMarked: Bool?

@@ -11,9 +11,9 @@ public struct UploadServer: Codable, Equatable, Sendable {
     /// The absolute path of a PEM file with certificate authorities. The authorities in the file replace the system's authorities
     /// for every request of the upload. `nil` if the system's authorities apply.
     public var authorityFile: String?
-    /// The lines of the configuration that name the destination and its address. The agent sends the requests of the upload only
-    /// while the configuration file contains these lines. So the upload waits after the user removed or changed the destination.
-    /// `nil` if every request is sent.
+    /// The lines of the configuration file that name the destination and its address. The agent sends the HTTP requests of the
+    /// upload only while the configuration file contains these lines. If the user removes or changes the destination, the upload
+    /// waits. `nil` if every request is sent.
     public var requiredLines: [RequiredLine]?
 
     public init(name: String, settings: String, authorityFile: String? = nil, requiredLines: [RequiredLine]? = nil) {
@@ -29,7 +29,7 @@ public struct RequiredLine: Codable, Equatable, Hashable, Sendable {
     /// The line without a comment and without spaces at its ends.
     public var line: String
 
-    /// - Parameter line: The line as the file contains it.
+    /// - Parameter line: The complete line of the file, possibly with a comment and spaces.
     public init(file: String, line: String) { (self.file, self.line) = (file, Self.content(of: line)) }
 
     /// Returns the part of a line before a comment, without spaces at its ends. A comment begins with `#` outside quotes, as in

@@ -323,14 +323,15 @@ extension LedgerTransaction {
                     """), arguments: [session])
     }
 
-    /// Returns the transfer that a new await with this key joins. The returned transfer is unfinished, or has ended and can still
-    /// be adopted by a task.
+    /// Returns the transfer that a new await shares if the key of its request is `key`. The returned transfer is unfinished, or
+    /// has ended and can still be adopted by a task.
     ///
-    /// If half of the maximum duration of a transfer is over, a new await does not join the transfer. The transfer may soon fail,
-    /// or its response may be old. But if the request must not be sent twice, a new await always joins the transfer.
+    /// If half of the maximum duration of a transfer is over, a new await does not share the transfer. The transfer may soon
+    /// fail, or its response may be old. But if the request must not be sent twice, a new await always shares the transfer.
     ///
     /// - Parameter isInUse: A closure that returns whether a caller in a running process uses a transfer. A request that must not
-    ///   be sent twice, for example a POST, is not joined while it is in use, because each caller means its own request.
+    ///   be sent twice, for example a POST, is not shared while it is in use, because each caller wants a separate request to be
+    ///   sent.
     package func joinableTransfer(
         session: String, key: String, now: Date, isInUse: (Int64) throws -> Bool
     ) throws -> TransferRecord? {
@@ -349,8 +350,8 @@ extension LedgerTransaction {
         }
     }
 
-    /// Returns the transfer that a new task with this key adopts. Either no task has adopted the transfer yet, or the process of
-    /// the task has cancelled an await of the transfer.
+    /// Returns the transfer that a new task adopts if the key of its request is `key`. Either no task has adopted the transfer
+    /// yet, or the process of the task has cancelled an await of the transfer.
     package func adoptableTransfer(
         session: String, key: String, cancelledAwaits: Set<Int64>, now: Date, isInUse: (Int64) throws -> Bool
     ) throws -> TransferRecord? {
@@ -360,7 +361,7 @@ extension LedgerTransaction {
         return transfer
     }
 
-    /// Returns the upload with this key that is unfinished or has succeeded.
+    /// Returns the newest upload whose request has this key. The upload is unfinished or has succeeded.
     package func repeatableUpload(session: String, key: String) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
             database.cachedStatement(

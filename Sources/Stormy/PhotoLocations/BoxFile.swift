@@ -204,14 +204,15 @@ struct BoxFile {
         }
     }
 
-    /// Cleans a deflated directory of QuickTime. The content is the size of the directory (four bytes), followed by a box `moov`.
+    /// Cleans a box `cmov`, which contains a deflated box `moov` of QuickTime. The size of the inflated box (four bytes) is
+    /// stored before the deflated bytes.
     private func cleanCompressedMovie(_ box: Box, _ name: String) {
         guard let data = box.child("cmvd")?.content.from(4), let movie = Deflate.inflate(data.allBytes(), limit: 32 << 20) else {
             return view.search.fail(.unproven(block: name))
         }
         let directory = Box(ByteView(LocationSearch(MemoryBytes(movie))), at: 0)
-        // The samples of a metadata track are in this file, but the index tables that list the samples are in the deflated
-        // directory. Stormy therefore cannot find the samples.
+        // The samples of a metadata track are in this file, but the index tables that list the samples are in the deflated box.
+        // Stormy therefore cannot find the samples.
         if directory?.children.contains(where: { $0.type == "trak" && TimedMetadata.isMetadata($0) }) ?? true {
             return view.search.fail(.unproven(block: name))
         }

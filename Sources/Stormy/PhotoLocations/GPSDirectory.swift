@@ -20,7 +20,7 @@ struct GPSDirectory {
     /// The beginning of the latitude's entry (tag 2, three rationals), in each byte order.
     static let latitudes: [[UInt8]] = [[2, 0, 5, 0, 3, 0, 0, 0], [0, 2, 0, 5, 0, 0, 0, 3]]
 
-    /// Cleans a directory that no pointer leads to, for example because a tool removed only the pointer.
+    /// Cleans a GPS directory that no pointer leads to, for example because a tool removed only the pointer.
     ///
     /// - Parameter entry: The position of the entry of the latitude.
     static func cleanUnlinked(at entry: Int, in view: ByteView, _ block: String) {
@@ -35,8 +35,9 @@ struct GPSDirectory {
             let plain = TIFFDirectory(view, at: start, little: little), plain.entries.contains(where: { $0.tag == 4 }),
             let lowest = plain.entries.filter({ !$0.isInline }).map(\.value).min()
         else { return }
-        // The offset of a value is counted from the header, or the value is directly after the directory. In a damaged file, a
-        // wrong header may look correct. Numbers after the directory are therefore also removed if they look like coordinates.
+        // The offset of a value is counted from the TIFF header, or the value is directly after the GPS directory. In a damaged
+        // file, a wrong header may look correct. Numbers after the GPS directory are therefore also removed if they look like
+        // coordinates.
         let headers = view.search.headers.reversed().map { $0 - view.offset(0) }.filter { $0 < entry }.prefix(100)
         let behind = [plain.range.upperBound - lowest, plain.range.upperBound - 4 - lowest]
         var found: [GPSDirectory] = []

@@ -15,7 +15,7 @@ struct MakerNote {
 
     /// The entries of one maker's notes that contain a place.
     private struct Maker {
-        /// The offset of the directory in the note.
+        /// The offset of the TIFF directory in the maker note.
         var directory: Int
         /// The entries with texts and structures that are overwritten with zeros.
         var texts: Set<Int> = []
@@ -92,7 +92,7 @@ struct MakerNote {
         if entry.isInline { return tiff.fill(entry.value, 4, name) }
         let limit = min(entry.size, 4_096)
         for start in Set([entry.value, entry.value + at]) where start >= at + 4 && start + limit <= at + size {
-            // The bytes of the directory are not overwritten.
+            // The bytes of the TIFF directory are not overwritten.
             guard !directory.range.overlaps(start..<start + limit) else { continue }
             guard let bytes = tiff.bytes(start, limit), bytes.contains(where: { $0 != 0 }) else { continue }
             tiff.fill(start, limit, name)

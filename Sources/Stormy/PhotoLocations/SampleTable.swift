@@ -27,8 +27,8 @@ struct Film {
     }
 }
 
-/// The samples of one track. The samples are listed in the index tables of the film (ISO 14496-12 §8.7) and of its fragments
-/// (§8.8).
+/// The samples (pictures or pieces of sound) of one track of a film. The samples are listed in the index tables of the film (ISO
+/// 14496-12 §8.7) and of its fragments (§8.8).
 struct SampleTable {
     private struct Position {
         var offset: Int
@@ -41,7 +41,7 @@ struct SampleTable {
     private let name: String
     /// The stored offsets, and the offsets that are counted from the beginning of the film.
     private var (stored, relative): ([Position], [Position]) = ([], [])
-    /// `false` if the index tables of the track cannot be read.
+    /// `false` if the tables that list the samples of this video or sound track cannot be read.
     private(set) var isReadable = true
 
     private static let maximumSamples = 500_000
@@ -59,7 +59,7 @@ struct SampleTable {
 
     /// Returns the bytes of each sample. Samples after the end of the film are left out, because the file is incomplete.
     ///
-    /// If an index table lists a position outside the boxes with data, for example in the directory, the search fails.
+    /// If an index table lists a position outside the boxes with data, for example in the box `moov`, the search fails.
     func samples() -> [ByteView] {
         // Offsets can be counted from the beginning of the file or of the film. Stormy uses the variant in which more samples are
         // inside the data boxes.

@@ -1,6 +1,6 @@
 /// A TIFF structure: a TIFF file, a camera's raw file, or the Exif block of another container.
 ///
-/// All directories are read before bytes are overwritten, so that pixels and directories are never overwritten.
+/// All TIFF directories are read before bytes are overwritten, so that pixels and TIFF directories are never overwritten.
 struct TIFFFile {
     private enum Kind { case image, gps, other }
 
@@ -15,16 +15,16 @@ struct TIFFFile {
     let hasKnownVersion: Bool
     private var make = ""
 
-    /// The ranges of directories, headers and pixels. If a value overlaps one of these ranges, the bytes in the range are not
-    /// overwritten.
+    /// The ranges of TIFF directories, headers and pixels. If a value overlaps one of these ranges, the bytes in the range are
+    /// not overwritten.
     private var protected = ProtectedRanges()
     /// The GPS directories, with the entries that point to them.
     private var gps: [(directory: Int, pointer: TIFFDirectory.Entry?)] = []
-    /// The values that are read after all directories are known.
+    /// The values that are read after all TIFF directories are known.
     private var values: [TIFFDirectory.Entry] = []
     private(set) var pixels: [Range<Int>] = []
 
-    /// The maximum number of directories, and the maximum number of entries, that are visited.
+    /// The maximum number of TIFF directories, and the maximum number of their entries, that are visited.
     private static let (maximumDirectories, maximumEntries) = (300_000, 4_000_000)
     private static let pointers: Set<Int> = [0x014A, 0x8769, 0xA005, 0x8290, 0xFE00, 0x0190, 0xF000]
     /// The tags of XMP, IPTC, Photoshop, AFCP, maker notes, DNG's private data, Panasonic's embedded JPEG, GeoTIFF, GDAL,
@@ -36,7 +36,7 @@ struct TIFFFile {
 
     /// - Parameters:
     ///   - view: The bytes from the header to the end.
-    ///   - isGPS: `true` if the first directory is a GPS directory, as in Canon's CMT4.
+    ///   - isGPS: `true` if the first TIFF directory is a GPS directory, as in Canon's CMT4.
     /// - Returns: `nil` if there is no header. The version can be any number, because readers of Exif ignore the version.
     init?(_ view: ByteView, _ block: String, isGPS: Bool = false) {
         guard let mark = view.bytes(0, 4), mark.starts(with: [0x49, 0x49]) || mark.starts(with: [0x4D, 0x4D]) else { return nil }
@@ -49,8 +49,8 @@ struct TIFFFile {
         (firstDirectory, self.view, self.block, self.isGPS, isPanasonic) = (first, view, block, isGPS, version == 0x55)
     }
 
-    /// `true` if the first directory is plausible. This check is necessary because a header has only four bytes, which other data
-    /// may contain by chance.
+    /// `true` if the first TIFF directory is plausible. This check is necessary because a header has only four bytes, which other
+    /// data may contain by chance.
     var isPlausible: Bool {
         guard firstDirectory >= 8, let directory = TIFFDirectory(view, at: firstDirectory, little: little, isBig: isBig) else {
             return false
@@ -72,7 +72,7 @@ struct TIFFFile {
         return true
     }
 
-    /// Cleans the first directory as a maker note. A CR3 file stores the maker note as a separate structure.
+    /// Cleans the first TIFF directory as a maker note. A CR3 file stores the maker note as a separate structure.
     func cleanMakerNote(of make: String) {
         MakerNote(
             tiff: view, at: firstDirectory, size: view.count - firstDirectory, little: little, make: make,
@@ -109,12 +109,12 @@ struct TIFFFile {
             guard known.count <= Self.maximumDirectories, entries <= Self.maximumEntries else {
                 return view.search.fail(.tooExpensive(block))
             }
-            // A damaged pointer may lead to bytes that are not a directory.
+            // A damaged pointer may lead to bytes that are not a TIFF directory.
             if directory.entries.count(where: { (1...18).contains($0.type) }) * 2 >= directory.entries.count {
                 protected.add(directory.range)
                 directories.append(offset)
             }
-            // The order in which directories are visited has no effect on the result.
+            // The order in which TIFF directories are visited has no effect on the result.
             waiting.append((directory.next, .image, nil))
             for entry in directory.entries {
                 if entry.tag == 0x8825 {
@@ -138,8 +138,8 @@ struct TIFFFile {
         TIFFDirectory.numbers(of: entry, in: view, little: little, limit: 10_000)
     }
 
-    /// Protects the strips, the tiles, and the JPEG pictures. If a strip contains a directory, the stored size of the strip is
-    /// wrong.
+    /// Protects the strips, the tiles, and the JPEG pictures. If a strip contains a TIFF directory, the stored size of the strip
+    /// is wrong.
     private mutating func protectPixels(_ strips: [Range<Int>], _ directories: [Int]) {
         let directories = directories.sorted()
         var next = 0
@@ -248,11 +248,11 @@ struct TIFFFile {
             view.overwrite(pointer.position, with: little ? [0x26, 0x88] : [0x88, 0x26], name)
             view.fill(pointer.position + directoryWidth.header, directoryWidth.value, name)
         }
-        // A directory is not changed if it is empty, or if it contains only its version.
+        // The GPS directory is not changed if it has no entries, or if its only entry is the version (GPSVersionID).
         guard let directory, !directory.entries.isEmpty else { return }
         if directory.entries.count == 1, directory.entries[0].tag == 0, directory.next == 0 { return }
         GPSDirectory(directory, view, little: little).recordPlaces()
-        // If the directory has no version entry, the values may belong to another directory, and are kept.
+        // If the GPS directory has no version entry, its values may belong to another TIFF directory. The values are then kept.
         guard isSeparate || directory.entries.contains(where: { $0.tag == 0 && $0.type == 1 && $0.count == 4 }) else { return }
         for entry in directory.entries where !entry.isInline && entry.value >= 0 && entry.value < view.count {
             // Texts may be long. The values of other entries are short numbers, even if a damaged entry has a larger size.

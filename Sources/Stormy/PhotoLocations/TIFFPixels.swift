@@ -1,4 +1,4 @@
-/// The strips, tiles and pictures of a directory. The bytes of these pictures are not metadata.
+/// The strips, tiles and pictures of a TIFF directory. The bytes of these pictures are not metadata.
 struct TIFFPixels {
     let directory: TIFFDirectory
     let view: ByteView
@@ -22,7 +22,8 @@ struct TIFFPixels {
         0x0102, 0x012D, 0x0140, 0x0152, 0x0153, 0x0154, 0x0155, 0x015B, 0x0211, 0x0212, 0x0214, 0x8773,
     ]
 
-    /// The ranges outside the directory that a decoder reads: lists with offsets and sizes, and values that describe the pixels.
+    /// The ranges outside the TIFF directory that a decoder reads: lists with offsets and sizes, and values that describe the
+    /// pixels.
     var tables: [Range<Int>] {
         let lists = Self.pairs.flatMap { start, length in
             guard let starts = entry(start), let lengths = entry(length) else { return [TIFFDirectory.Entry]() }
@@ -66,7 +67,7 @@ struct TIFFPixels {
         return min(stored, 2 * full + (1 << 16))
     }
 
-    /// Returns the uncompressed size of a strip or tile. `nil` if the directory does not contain the width or the height.
+    /// Returns the uncompressed size of a strip or tile. `nil` if the TIFF directory does not contain the width or the height.
     private func fullSize(_ start: Int) -> Int? {
         let isTile = start == Self.tiles.0
         guard let width = numbers(isTile ? 0x0142 : 0x0100, limit: 1).first,

@@ -205,9 +205,10 @@ struct NoonCheck {
         } catch let error as WeatherUnknown {
             return BGTaskScheduler.shared.abandonCurrentLaunch("\(error.place.name): \(error.reason)")
         }
-        // The documents that were read are stored. The launch is repeated soon, and then requests only the remaining documents.
+        // The warnings that were downloaded are stored. The launch is repeated soon, and then downloads only the remaining
+        // warnings.
         if notRequested > 0 {
-            BGTaskScheduler.shared.abandonCurrentLaunch("\(notRequested) documents of warnings were not requested yet")
+            BGTaskScheduler.shared.abandonCurrentLaunch("\(notRequested) weather warnings were not downloaded yet")
         }
     }
 }

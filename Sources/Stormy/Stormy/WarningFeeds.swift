@@ -125,8 +125,8 @@ extension StormyStore {
 
     /// Returns the known documents of a feed, and deletes old documents of other feeds.
     ///
-    /// - Parameter changedAt: The time when the list of the feed changed last. Documents without a time may have changed since
-    ///   this time.
+    /// - Parameter changedAt: The time when the list of the feed changed last. If the feed does not list when a document was
+    ///   written, the document is requested again after such a change.
     func knownDocuments(_ links: [FeedLink], changedAt: Date, now: Date) throws -> KnownDocuments {
         try queue.write { database in
             var known = KnownDocuments()

@@ -11,9 +11,9 @@ package enum WeatherCode {
     /// thunderstorms.
     package static func isThunderstorm(_ code: Int) -> Bool { (95...99).contains(code) }
 
-    /// Returns the name of a code's thunderstorm. The name never contains hail. Open-Meteo's server computes 96 from a score of
-    /// how unstable the air is, and calls this thunderstorm "strong". In contrast, the public table of Open-Meteo contains
-    /// "slight hail" for 96.
+    /// Returns the name of a code's thunderstorm. The name never contains hail. Open-Meteo's server computes the code 96 from a
+    /// score of how unstable the air is, and calls this thunderstorm "strong". In contrast, the public table of Open-Meteo
+    /// contains "slight hail" for the code 96.
     static func thunderstorm(_ code: Int) -> String {
         switch code {
         case 96: "strong thunderstorm"

@@ -101,7 +101,7 @@ final class TLSHandler: ChannelDuplexHandler {
             // call.
             bytes.isEmpty ? 1 : SSL_write(connection, bytes.baseAddress, Int32(bytes.count))
         }
-        guard written > 0 else { return promise?.fail(OpenSSLError("the connection cannot be written")) ?? () }
+        guard written > 0 else { return promise?.fail(OpenSSLError("the bytes cannot be encrypted for the connection")) ?? () }
         send(context, promise: promise)
     }
 

@@ -13,7 +13,8 @@ public final class DavStore: MountedStore {
     /// The faults of uploads to this store.
     public let faults = UploadFaults()
 
-    /// Creates a store under a prefix. The files are always on disk, so that large uploads need little memory.
+    /// Creates a store. The paths of its URLs begin with `prefix`. The files are always on disk, so that large uploads need
+    /// little memory.
     ///
     /// - Parameters:
     ///   - prefix: The path prefix, without a slash at its end.

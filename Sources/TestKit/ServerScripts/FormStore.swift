@@ -20,7 +20,7 @@ public final class FormStore: MountedStore {
     public let faults = UploadFaults()
     private let kept = Mutex<[File]>([])
 
-    /// Creates a store under a prefix. The prefix has no slash at its end.
+    /// Creates a store. The paths of its URLs begin with `prefix`, which does not end with a slash.
     public init(prefix: String = "/form") { self.prefix = prefix }
 
     package func exchange(for request: RecordedRequest) -> any Exchange { CollectedExchange(faults, request, act: store) }

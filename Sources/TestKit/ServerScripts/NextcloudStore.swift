@@ -19,7 +19,7 @@ public final class NextcloudStore: MountedStore {
     public let faults = UploadFaults()
     private let state = Mutex(State())
 
-    /// Creates a site under a prefix. The prefix has no slash at its end.
+    /// Creates a site. The paths of its URLs begin with `prefix`, which does not end with a slash.
     public init(prefix: String = "/cloud") { self.prefix = prefix }
 
     /// The files, without chunks that are not combined yet.

@@ -11,7 +11,7 @@ public final class ResumableStore: MountedStore {
     let version: Int
     let table: PlaceTable
 
-    /// Creates a store under a prefix. The prefix has no slash at its end.
+    /// Creates a store. The paths of its URLs begin with `prefix`, which does not end with a slash.
     public init(prefix: String = "/resumable", version: Int = 8) {
         self.prefix = prefix
         self.version = version

@@ -44,7 +44,7 @@ package final class RouteTable: Sendable {
         set(method, pattern, .scripts(scripts, next: 0))
     }
 
-    /// Mounts a store under its prefix.
+    /// Adds the routes of a store. The store handles all requests whose path begins with its prefix.
     package func mount(_ store: some UploadStore) {
         guard let store = store as? any MountedStore else { preconditionFailure("the store is not a MountedStore") }
         set(nil, store.prefix, .store(store))

@@ -32,13 +32,13 @@ public final class S3Store: MountedStore {
         var completesWithAnError = false
     }
 
-    /// The path prefix of the bucket.
+    /// The text with which the path of each URL in the bucket begins.
     public let prefix: String
     /// The faults of uploads to this bucket.
     public let faults = UploadFaults()
     private let state = Mutex(State())
 
-    /// Creates a bucket under a prefix. The prefix has no slash at its end.
+    /// Creates a bucket. The paths of its URLs begin with `prefix`, which does not end with a slash.
     public init(prefix: String = "/bucket") { self.prefix = prefix }
 
     /// The contents of the objects.

@@ -8,7 +8,7 @@ public final class TusStore: MountedStore {
     public let faults = UploadFaults()
     let table: PlaceTable
 
-    /// Creates a store under a prefix. The prefix has no slash at its end.
+    /// Creates a store. The paths of its URLs begin with `prefix`, which does not end with a slash.
     public init(prefix: String = "/files") {
         self.prefix = prefix
         table = PlaceTable(prefix: prefix)

@@ -30,7 +30,7 @@ public final class VirtualServer: Sendable {
         routes.set(method, path, .handler(handler))
     }
 
-    /// Serves a store of uploads under its prefix.
+    /// Adds a store of uploads. The store handles all requests whose path begins with its prefix.
     public func mount(_ store: some UploadStore) { routes.mount(store) }
 
     // MARK: Gates

@@ -6,10 +6,10 @@ import FoundationNetworking
 /// A session of transfers over HTTP. The agent makes the transfers of background sessions. This process makes all others.
 ///
 /// **Differs from Apple.** The async methods and the methods with completion handlers also work on a background session. If an
-/// await is cancelled, its transfer continues for the grace time. During this time a task with an equal request
-/// (``downloadTask(with:)-(URLRequest)``, ``uploadTask(with:fromFile:)``) adopts the transfer, and
-/// `.backgroundTask(.urlSession(…))` delivers the result. Awaits of equal requests on one background session share one transfer.
-/// Several processes can have sessions with the same identifier at the same time. Only one of these sessions reports each event.
+/// await is cancelled, its transfer continues for the grace time. If the app resumes a task with an equal request within this
+/// time, the task takes over the transfer (``downloadTask(with:)-(URLRequest)``, ``uploadTask(with:fromFile:)``). The action of
+/// `.backgroundTask(.urlSession(…))` then receives the result. Awaits of equal requests on one background session share one
+/// transfer. Several processes can have sessions with the same identifier. Only one of these sessions reports each event.
 ///
 /// No session supports stream tasks (which fail with `URLError.unsupportedURL`), informational responses, or
 /// `willBeginDelayedRequest` (which is never called). Background sessions also do not support authentication challenges (the app
@@ -177,7 +177,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // Unchecked, because it
     open func dataTask(with url: URL) -> URLSessionDataTask { dataTask(with: URLRequest(url: url)) }
 
     /// Creates a task that downloads into a file. In a background session the download continues after this process ends.
-    /// `resume()` starts the download, or adopts a download of an equal request whose await was cancelled.
+    /// `resume()` starts the download, or takes over the download of an equal request whose await was cancelled.
     open func downloadTask(with request: URLRequest) -> URLSessionDownloadTask {
         made(URLSessionDownloadTask(session: self, source: .request(request)))
     }

@@ -80,7 +80,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
         case .launchStarted: "launched"
         case .launchAdopted: "the agent took over a launch of the previous agent"
         case .launchFailed: "the app could not be launched"
-        case .launchWarned: "the app was warned that the time of its launch is up"
+        case .launchWarned: "the app was warned that its launch must end"
         case .launchKilled: "the launch did not end within the grace time and was killed"
         case .launchEnded: "launch ended"
         case .workGoesOn: "the work continues in the process that requested the work"

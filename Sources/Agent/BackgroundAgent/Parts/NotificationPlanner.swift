@@ -341,8 +341,8 @@ struct NotificationPlanner {
 
     private mutating func withdraw(_ record: NotificationRecord, _ app: AppRecord?, _ pass: inout Pass) throws {
         if record.life.needsNumber, calls.turn(of: record.identifier, revision: record.revision, pass.moment) == .now {
-            // The notification is shown once more without a sound, because the agent needs its number. If the server replaces
-            // notifications by a tag, the notification on the screen is replaced.
+            // The notification is shown once more without a sound, because the agent needs the server's number for the
+            // notification. If the server replaces notifications by a tag, the notification on the screen is replaced.
             calls.begin(record.identifier, revision: record.revision, pass.moment)
             var notice = try notice(record, app, pass)
             notice.isQuiet = true

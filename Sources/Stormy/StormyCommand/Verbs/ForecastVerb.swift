@@ -8,16 +8,21 @@ import StormyWeather
 
 struct ForecastVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "forecast", abstract: "Shows the coming hours as a plot in the terminal, or as a picture.",
+        commandName: "forecast",
+        abstract: "Shows the forecast of the next hours as a plot in the terminal, or as a picture.",
         discussion: "Example:\n  stormy forecast Sydney --svg sydney.svg")
 
     @Argument(help: "The name of one place. Default: all places.", completion: .places) var name: String?
     @Flag(help: "Use the stored forecast only.") var offline = false
     @Option(help: "The number of hours, 1 to 72.") var hours = 24
-    @Option(help: ArgumentHelp("Write a picture of one place into this file.", valueName: "file"), completion: .file())
+    @Option(
+        help: ArgumentHelp("Write the forecast of one place as an SVG picture into this file.", valueName: "file"),
+        completion: .file())
     var svg: String?
-    @Option(help: ArgumentHelp("Write the picture as a PNG into this file.", valueName: "file"), completion: .file()) var png:
-        String?
+    @Option(
+        help: ArgumentHelp("Write the forecast of one place as a PNG picture into this file.", valueName: "file"),
+        completion: .file())
+    var png: String?
     @Flag(help: "Print JSON.") var json = false
 
     private struct Row: Encodable {

@@ -10,7 +10,7 @@ import StormyWeather
 struct ReportVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "report",
-        abstract: "Writes a web page with the coming hours, storms, launches, transfers and this desktop.",
+        abstract: "Writes a web page that shows forecasts, storms, launches, transfers and the capabilities of this desktop.",
         discussion: "Example:\n  stormy report --open")
 
     @Flag(help: "Open the page in the browser.") var open = false

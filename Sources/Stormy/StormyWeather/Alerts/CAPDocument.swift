@@ -47,7 +47,8 @@ package enum CAPDocument {
         message.hasTooManyInfos = elements.count > mostInfos ? true : nil
         message.earliestSent = span.lowerBound < span.upperBound ? span.lowerBound : nil
         message.hasNoOffset = hasLocalTimes(alert, offset) ? true : nil
-        // All areas are removed, because a warning with only a part of its areas would apply to the wrong places.
+        // If the corners exceed the limit, all areas are removed. A warning with only some of its areas would be missing at the
+        // other places.
         if left < 0 { message.removeAreas() }
         return message
     }
