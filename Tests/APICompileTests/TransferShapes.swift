@@ -171,7 +171,7 @@ enum Fetching {
         return data.count
     }
 
-    /// An async call as in WWDC22: if the time of the launch is used up, the download continues in the agent.
+    /// An async call as in WWDC22: if the launch reaches its time limit, the download continues in the agent.
     static func handOver(_ request: URLRequest) async -> Bool {
         let config = URLSessionConfiguration.background(withIdentifier: "isStormy")
         config.sessionSendsLaunchEvents = true

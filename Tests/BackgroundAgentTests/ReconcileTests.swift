@@ -166,8 +166,8 @@ import TransferMachines
         #expect(try bench.live().count == 1)
     }
 
-    /// The time of the launch ended before the agent died. Later the next agent is stopped, but the ledger keeps the first reason
-    /// for the stop of the launch.
+    /// The launch reached its time limit before the agent died. Later the next agent is stopped, but the ledger keeps the first
+    /// reason for the stop of the launch.
     @Test func `the first reason to stop a launch is kept`() throws {
         try bench.submit()
         try bench.pass(30)

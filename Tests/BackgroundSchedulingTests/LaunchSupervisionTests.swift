@@ -54,7 +54,7 @@ import Testing
         #expect(launch.tick(now: at(600), isPersonChoosing: true) == .warn(.expired), "the ceiling")
     }
 
-    /// The time in which the user makes a choice is not subtracted from the time of the launch.
+    /// The time in which the user makes a choice does not count toward the time limit of the launch.
     @Test func `the time that the user takes to choose is added to the budget`() {
         var launch = fresh()
         #expect(launch.tick(now: at(10), isPersonChoosing: false) == nil)

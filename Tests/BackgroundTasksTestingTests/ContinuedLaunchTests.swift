@@ -300,7 +300,7 @@ import UserNotifications
         }
     }
 
-    @Test func `the async method of a response is cancelled when the time of the launch ends`() async throws {
+    @Test func `the async method of a response is cancelled when the launch reaches its time limit`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             let delegate = WaitingDelegate { try await driver.clock.sleep(for: .seconds(3_600)) }
             let center = UNUserNotificationCenter.current()

@@ -195,7 +195,7 @@ import UserNotifications
         #expect(noons.allSatisfy { calendar.dateComponents([.hour, .minute], from: $0) == DateComponents(hour: 12, minute: 0) })
     }
 
-    @Test func `the expiration handler is called when the time of a launch is used up`() async throws {
+    @Test func `the expiration handler is called when a launch reaches its time limit`() async throws {
         try await TestDriver.run(permitting: ["refresh"]) { driver in
             BGTaskScheduler.shared.register(forTaskWithIdentifier: "refresh", using: nil) { task in
                 let work = Task { try await driver.clock.sleep(for: .seconds(600)) }

@@ -282,8 +282,8 @@ extension EndToEnd {
             try waitForLine("complete late ok")
         }
 
-        /// A session without a handler receives events until the time of its launch is up. The next launch receives the events
-        /// that were not delivered.
+        /// A session without a handler receives events until its launch reaches its time limit. The next launch receives the
+        /// events that were not delivered.
         @Test func `events that were handled before time was up are not delivered again`() throws {
             home.environment["COURIER_COUNT"] = "1"
             home.environment["COURIER_FORM"] = "delegate"

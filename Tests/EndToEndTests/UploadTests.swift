@@ -332,8 +332,8 @@ extension EndToEnd {
             #expect(FileManager.default.fileExists(atPath: entry))
         }
 
-        /// The user chooses photos after the time of the launch has ended. The chosen photos are uploaded, and the chooser opens
-        /// only once.
+        /// The user chooses photos after the launch has reached its time limit. The chosen photos are uploaded, and the chooser
+        /// opens only once.
         @Test func `photos that are chosen after the launch has ended are uploaded`() async throws {
             let desktop = try Desktop()
             let nginx = try Nginx()
@@ -384,7 +384,7 @@ extension EndToEnd {
             #expect(try Self.digests(in: nginx.photos) == wanted)
         }
 
-        /// A stopped process locks the store while the user chooses, for longer than the time of the launch.
+        /// A stopped process locks the store while the user chooses, for longer than the time limit of the launch.
         @Test func `photos that are chosen while the store is locked are uploaded later`() async throws {
             let desktop = try Desktop()
             let nginx = try Nginx()

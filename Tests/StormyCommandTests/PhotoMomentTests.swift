@@ -33,7 +33,7 @@ import Testing
 
     /// While the photo is being sent, the time of the processing task runs out. The photo waits again, and another launch is
     /// requested.
-    @Test func `a photo is held again if the time of its launch ends`() async throws {
+    @Test func `a photo is held again if its launch reaches its time limit`() async throws {
         try await playOnBattery(PhotoHome.destination("put", VirtualHome.origin + "/p/")) { home, _ in
             home.server.route("PUT", "/p/*", .status(201).after(.hold(until: "never")))
             let photo = try home.picture("one.jpg")

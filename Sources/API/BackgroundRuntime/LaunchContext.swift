@@ -350,7 +350,7 @@ package final class LaunchContext: Sendable {
     // MARK: After the result
 
     /// Adds work that is allowed to continue after the result. The process continues until this work is complete, or until the
-    /// time of the launch ends.
+    /// launch reaches its time limit.
     package func stay(until isOver: @escaping @Sendable () async -> Void) { state.withLock { $0.stays.append(isOver) } }
 
     /// Makes the process wait for ``graceAfterResult()`` once, after all other work that is allowed to continue.

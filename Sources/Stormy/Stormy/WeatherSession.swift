@@ -36,7 +36,8 @@ package struct StormQuery {
 
     /// Requests the weather services through the background session, one after the other until a service sends a usable response.
     ///
-    /// When the time of the launch is up, the await is cancelled. The app ends in time, and the download continues in the agent.
+    /// When the launch reaches its time limit, the await is cancelled. The app ends in time, and the download continues in the
+    /// agent.
     ///
     /// - Parameter warningsAsked: A closure that is called once, after the official services of the place were requested.
     /// - Returns: `nil` if the request continues in the agent.

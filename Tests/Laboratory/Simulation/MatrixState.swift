@@ -29,7 +29,7 @@ package enum MatrixState: String, CaseIterable, Sendable {
 /// An event that can happen in a state.
 package enum MatrixCause: String, CaseIterable, Sendable {
     case nothing = "nothing happens"
-    case timeRunsOut = "the time of the launch is up"
+    case timeRunsOut = "the launch reaches its time limit"
     case personCancels = "the user cancels"
     case appIsTerminated = "SIGTERM to the app"
     case appIsKilled = "kill -9 of the app"
