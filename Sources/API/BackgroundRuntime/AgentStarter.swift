@@ -90,7 +90,7 @@ package struct AgentStarter: Sendable {
         return entry.isUserUnitInstalled && !entry.units.isMasked(.service) ? entry.units : nil
     }
 
-    /// The results of ``bringBack()``.
+    /// The results of an attempt to restart the agent with ``bringBack()``.
     package enum RestartResult: Sendable, Equatable {
         case runs
         case wasBroughtBack

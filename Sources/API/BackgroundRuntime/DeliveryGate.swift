@@ -24,7 +24,7 @@ package final class DeliveryGate: Sendable {
     /// makes no other calls.
     package var isClosing: Bool { state.withLock { if case .open = $0 { false } else { true } } }
 
-    /// Enters the gate. Returns `false` if the process is ending, so the caller must not deliver anything.
+    /// Begins a delivery to the app. Returns `false` if the process is ending, and the caller must not deliver anything.
     package func enter() -> Bool {
         state.withLock { state in
             guard case .open(let inside) = state else { return false }

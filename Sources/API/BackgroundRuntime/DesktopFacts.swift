@@ -9,8 +9,8 @@ import UserUnits
 package struct DesktopFacts: Sendable, Equatable {
     /// The entry that starts the agent at login.
     package enum Entry: Sendable, Equatable {
-        /// No entry is installed. The entry is written when the app submits the first work that must continue after a logout or
-        /// reboot.
+        /// No entry for the start at login is installed. The entry is written when the app submits the first work that must
+        /// continue after a logout or reboot.
         case none(workIsLeft: Bool)
         case userUnit(AutostartEntry.EntryState)
         case xdgAutostart(AutostartEntry.EntryState)
@@ -32,7 +32,7 @@ package struct DesktopFacts: Sendable, Equatable {
     package enum Waking: Sendable, Equatable {
         /// This process and the user manager do not have the permission to set an alarm.
         case notAllowed
-        /// No request needed an alarm yet.
+        /// No request has needed an alarm so far, so the agent has not tried to set an alarm.
         case untried
         case alarmIsSet
         /// An agent could not set an alarm. The value is the reason.

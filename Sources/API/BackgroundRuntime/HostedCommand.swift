@@ -2,7 +2,8 @@ import ProcessSupport
 
 /// A command that runs on a test host. The command represents a process that a user starts.
 package struct HostedCommand: Sendable {
-    /// The number of the command on its test host. The number is not positive, because launches have positive numbers.
+    /// The number that identifies the command on its test host. The number is not positive, because the numbers of launches are
+    /// positive.
     package let number: Int64
     /// The identity of the process that the command represents.
     package let identity: ProcessIdentity

@@ -25,7 +25,7 @@ package final class OutstandingCalls: Sendable {
         }
     }
 
-    /// Counts a call until ``leave()`` is called.
+    /// Adds one call to the count of running calls. ``leave()`` removes the call from the count.
     package func enter() {
         count.withLock { $0 += 1 }
         group.enter()

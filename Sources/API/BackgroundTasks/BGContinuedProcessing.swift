@@ -101,7 +101,7 @@ open class BGContinuedProcessingTask: BGTask, ProgressReporting, @unchecked Send
 
     /// The current first line of the notification.
     open var title: String { lock.withLock { shown.title } }
-    /// The current second line of the notification.
+    /// The text of the second line of the progress notification.
     open var subtitle: String { lock.withLock { shown.subtitle } }
 
     /// Changes the two lines of the notification. Cost: one transaction that is synced to the disk, if a line changes.

@@ -36,7 +36,7 @@ public enum BackgroundLaunch {
     /// the app registers each action only once.
     ///
     /// - Parameters:
-    ///   - task: the kind of launches.
+    ///   - task: the kind of background work for which the action is registered.
     ///   - action: the code that does the work. At the launch's time limit, the Swift task that runs the action is cancelled.
     public static func handle<Request: Sendable, Response: Sendable>(
         _ task: BackgroundTask<Request, Response>, action: @escaping @Sendable (Request) async -> Response

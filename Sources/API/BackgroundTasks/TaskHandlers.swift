@@ -13,7 +13,7 @@ final class TaskHandlers: Sendable {
         let handler: (BGTask) -> Void
     }
 
-    /// The values of a launch that an action receives.
+    /// The values of a launch that the app's action receives.
     struct Payload: Sendable {
         let identifier: String
         var continued: BGContinuedProcessingTask?

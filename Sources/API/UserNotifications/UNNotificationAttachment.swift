@@ -23,7 +23,7 @@ public let UNNotificationAttachmentOptionsThumbnailTimeKey = "UNNotificationAtta
 /// desktop shows only the first picture, as a thumbnail. The other files are stored, and the app receives these files with the
 /// user's response.
 public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  // Unchecked, because the object is immutable
-    /// The app's name for the file.
+    /// The identifier of the attachment, which the app chooses.
     public let identifier: String
     /// The location of the file. Before the app adds the notification, the URL is the location of the app's file. In a delivered
     /// notification, the URL is the location of the copy.
@@ -35,7 +35,7 @@ public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  //
     /// desktop does not show the file.
     ///
     /// - Parameters:
-    ///   - identifier: the app's name for the file. If the name is empty, the initializer creates a name.
+    ///   - identifier: the identifier of the attachment. If the text is empty, the initializer creates an identifier.
     ///   - url: the location of a file. The maximum size is 10 MB for a picture (PNG, JPEG, GIF, WebP), 5 MB for a sound (AIFF,
     ///     WAV, MP3, M4A, Ogg), and 50 MB for a film (MPEG, MP4, AVI).
     ///   - options: the values for the option keys that this module defines.

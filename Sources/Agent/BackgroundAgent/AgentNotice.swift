@@ -5,7 +5,8 @@ import TransferMachines
 /// A notification that the agent shows about a problem, because no app process can report it. For each cause, such a notification
 /// is shown at most once a day.
 struct AgentNotice: Equatable {
-    /// The name of the cause of the notification. Several notifications with an equal cause are shown as a single notification.
+    /// The identifier of the problem that causes the notification. Several notifications with an equal cause are shown as a
+    /// single notification.
     let cause: String
     let title: String
     let body: String

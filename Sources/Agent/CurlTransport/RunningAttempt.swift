@@ -24,7 +24,8 @@ final class RunningAttempt {
     let id: AttemptID
     let request: WireRequest
     let easy: UnsafeMutableRawPointer
-    /// The limit for sent data. `nil` if no limit applies, or if libcurl applies the limit.
+    /// The limit for the number of sent bytes per second, which several attempts share. `nil` if no limit applies, or if libcurl
+    /// applies the limit.
     let sharedRate: SharedRate?
     /// The number of bytes that the attempt can send now.
     private var allowance = Int.max
@@ -42,7 +43,7 @@ final class RunningAttempt {
     /// The request headers that are also sent to another server after a redirect. `nil` if no such redirect occurred, or if no
     /// header may be sent to another server.
     private var harmlessHeaders: UnsafeMutablePointer<curl_slist>?
-    /// The address to which the request is sent now.
+    /// The address of the request that is being sent. After a redirect, this is the address of the redirect.
     private lazy var address = request.url
     private(set) var head: ResponseHead?
     private(set) var hasSeenRedirect = false

@@ -18,8 +18,8 @@ enum NoticeText {
         return escaped
     }
 
-    /// Returns the title. Servers never interpret markup in a title, so the title is not escaped. An empty title is replaced,
-    /// because libnotify refuses an empty title.
+    /// Returns the text of a notification title. Servers never interpret markup in a title, so the title is not escaped. An empty
+    /// title is replaced, because libnotify refuses an empty title.
     static func title(_ text: String, fallback: String) -> String {
         let title = printable(text, limit: titleLimit)
         if !title.isEmpty { return title }

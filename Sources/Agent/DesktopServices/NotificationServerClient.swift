@@ -95,8 +95,8 @@ final class NotificationServerClient: @unchecked Sendable {  // This is safe bec
             var target = shown[notice.identifier] ?? ShownNotice(identifier: notice.identifier, serverID: old)
             if notice.alerts, server.hidesReplacements, target.serverID != 0 {
                 handle(messages?.drainSignals(about: target.serverID) ?? [])
-                // The notification is shown again with a new number. If the agent is killed after it closed the notification, the
-                // next agent shows the notification again.
+                // The notification is shown again, and the server assigns a new number to the notification. If the agent is
+                // killed after it closed the notification, the next agent shows the notification again.
                 removeAdopted(notice.identifier)
                 shown[notice.identifier] = nil
                 target.close()

@@ -32,7 +32,7 @@ package struct UserManagerBus: Sendable {
         self.patience = patience
     }
 
-    /// Requests that the manager reads all unit files again.
+    /// Requests that the systemd user manager reads all unit files again.
     package func reload() throws(Trouble) {
         try connected { connection throws(Trouble) in
             try g_variant_unref(connection.call(Connection.root, Connection.manager, "Reload", []))

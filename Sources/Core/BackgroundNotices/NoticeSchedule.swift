@@ -2,11 +2,11 @@ import Foundation
 
 /// The trigger of a notification: a rule that determines the fire dates.
 package enum NoticeTrigger: Codable, Equatable, Sendable {
-    /// Fires this number of seconds after the notification was added. If `repeats` is `true`, fires again after each interval of
-    /// this length.
+    /// The notification is due when this number of seconds has passed since the app added the notification. If `repeats` is
+    /// `true`, the notification is due again after each further interval.
     case interval(Double, repeats: Bool)
-    /// Fires at the first date at which the wall clock matches these components. If `repeats` is `true`, fires at every such
-    /// date.
+    /// The notification is due at the first date at which the wall clock matches these components. If `repeats` is `true`, the
+    /// notification is due at every such date.
     case calendar(DateComponents, repeats: Bool)
 
     package var repeats: Bool {

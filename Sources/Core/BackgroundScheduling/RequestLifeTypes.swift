@@ -52,7 +52,7 @@ extension RequestLife {
         /// - `pause`: the pause of ``SystemDiscretion`` in seconds, or 0 for no pause.
         case submitted(replacing: RequestLife? = nil, served: Date? = nil, lastServed: Date? = nil, pause: Double = 0)
         case launched(isSimulated: Bool)
-        /// The launch for the request ended.
+        /// The launch that the agent started for the request has ended.
         case ended(Ending)
         /// The clock or the time zone was set, or a new agent started.
         case clockChanged(History)

@@ -101,7 +101,8 @@ struct CommonResponse {
         "The server redirects to \(place) instead of accepting the file, perhaps to a login page or a maintenance page."
     }
 
-    /// Creates the meaning of a response. Returns `nil` if the meaning depends on the request.
+    /// Creates the meaning of a response by its status. Returns `nil` if the status has a different meaning for different
+    /// requests.
     init?(_ head: ResponseHead, _ pauses: Pauses) {
         switch head.status {
         case 300..<400 where head.status != 304:

@@ -133,7 +133,8 @@ extension NameDoubt {
     enum Verdict {
         case ours(UploadProof)
         case another
-        /// The compared part of the file is equal. The comparison continues with this request.
+        /// The compared part of the server's file is equal to the same part of the user's file. The comparison continues with
+        /// this request.
         case next(ReadBack)
         /// The file changed on the server. The name is checked again.
         case changed(UploadOutcome)

@@ -11,7 +11,7 @@ package struct RequiredDigest: Equatable, Sendable {
 
     package var algorithm: Algorithm
     package var bytes: [UInt8]
-    /// The header that announced the digest. `nil` if the caller set the digest.
+    /// The name of the response header that contained the digest. `nil` if the caller set the digest.
     package var header: String?
 
     package init(algorithm: Algorithm, bytes: [UInt8], header: String?) {

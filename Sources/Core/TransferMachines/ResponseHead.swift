@@ -22,7 +22,7 @@ package struct ResponseHead: Sendable, Equatable, Codable {
     }
 }
 
-// Properties of the body of the response.
+// The properties of the body of the response, as the headers describe the body.
 extension ResponseHead {
     /// The content coding of the body, in lower case. `nil` if the body is not coded.
     package var contentCoding: String? {

@@ -34,7 +34,7 @@ struct S3Error {
     /// `XMinioStorageFull`.
     private var isFull: Bool { code.contains("QuotaExceeded") || code.contains("StorageFull") }
 
-    /// Returns a pause before the request is repeated. Returns `nil` if the error code does not require a pause.
+    /// Returns the pause after which the request is repeated. Returns `nil` if the error code does not require a pause.
     func pause(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {
         if Self.passing.contains(code) { return pauses.retry(head) }
         return isFull ? pauses.full(head, "The server has no space left for this user (\(code)).") : nil

@@ -64,7 +64,7 @@ struct S3Upload: UploadProtocol {
     var doubt: NameDoubt
     /// `true` if the next check of the key uses GET, because the server refused HEAD.
     var checksByGet = false
-    /// The step that an earlier process began.
+    /// The step of the upload that an earlier agent process began.
     private let begun: UploadMemory.Step?
 
     init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {

@@ -256,7 +256,7 @@ extension TransferLife {
 extension TransferLife {
     private var reportCommands: [Command] { wish == .adopted ? [.reportEnd] : [] }
 
-    /// The number of `URLError.cancelled`.
+    /// The error code of `URLError.cancelled`.
     private static let cancelledCode = -999
 
     private mutating func cancel(_ message: String?, _ now: Date) -> [Command] {

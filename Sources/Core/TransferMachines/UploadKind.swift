@@ -165,7 +165,7 @@ public struct UploadWay: Equatable, Sendable {
     public var kind: UploadKind
     /// The name of the form field that contains the file (only for `multipart`).
     public var field: String?
-    /// The access to the bucket (only for `s3`).
+    /// The access key, the region and the bucket name (only for the kind `s3`).
     public var s3: S3Access?
     /// The configured destination: its name in messages, and its certificate authorities. `nil` if the app has no configured
     /// destinations.

@@ -12,7 +12,8 @@ package struct UploadMachine: Sendable {
     private let advice: UploadAdvice?
     private var end: End?
     private var refusal: Refusal?
-    /// The furthest progress in this process. `idleAnswers` is the number of responses since then without further progress.
+    /// The highest progress of the upload since this process started. `idleAnswers` is the number of responses since then without
+    /// further progress.
     private var furthest = Progress()
     private var idleAnswers = 0
     /// The number of refusals since the last progress that may concern only a single attempt.

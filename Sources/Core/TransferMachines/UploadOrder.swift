@@ -8,7 +8,7 @@ package struct UploadOrder: Codable, Equatable, Sendable {
     package var fileName: String
     /// The number of bytes of the snapshot, which never changes.
     package var byteCount: Int64
-    /// A value that is unique to this transfer. The name of the temporary file consists of the letters and digits of this value.
+    /// A text that only this transfer has. The name of the temporary file consists of the letters and digits of this value.
     package var token: String
     /// The highest progress value of the ``UploadMachine``. If a failed step is checked again, the check does not count as
     /// progress.

@@ -113,7 +113,7 @@ package struct SessionEnvironment: Codable, Sendable, Equatable {
     }
 }
 
-/// The agent's record about the agent's process.
+/// The values that the agent stores in the ledger about its process.
 package struct AgentRecord: Codable, Sendable, Equatable {
     package var pid: Int32
     package var version: String

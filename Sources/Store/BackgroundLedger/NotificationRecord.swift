@@ -87,8 +87,8 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
 
     /// Applies the decision of the delegate.
     mutating func apply(_ wish: NoticePresentation, now: Date, zone: TimeZone) {
-        // The delegate decided about a specific fire date. The clock may have been set back a little since the decision, so the
-        // fire date may be in the future.
+        // The app's delegate decided whether the notification is shown at one specific fire date. The clock may have been set
+        // back a little since the decision, so the fire date may be in the future.
         let instant = max(now, heldUntil.flatMap { isHeld(now: now) ? $0 - NoticePresentation.patience : nil } ?? now)
         startNextRepetition(now: instant)
         heldUntil = nil

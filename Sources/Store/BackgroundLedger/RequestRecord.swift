@@ -61,8 +61,8 @@ extension RequestRecord: LedgerRecord {
     package static let databaseTableName = "request"
 }
 
-// The columns that store the life of a request. `ClockMistakes.swift` is the only other file that writes these columns, because
-// it corrects many rows in one statement.
+// The columns that store the state of a request (`RequestLife`). `ClockMistakes.swift` is the only other file that writes these
+// columns, because it corrects many rows in one statement.
 extension RequestRecord {
     /// - Parameter phase: the phase of the request, computed from the rows of the launches.
     package func life(_ phase: RequestLife.Phase) -> RequestLife {

@@ -20,7 +20,7 @@ extension RowCodable {
 
     /// Inserts a row. SQLite chooses the `id`.
     ///
-    /// - Returns: the `id`.
+    /// - Returns: the `id` of the new row.
     func insertRow(_ database: Database) throws -> Int64 {
         let (names, values) = try columns()
         let places = repeatElement("?", count: names.count).joined(separator: ", ")

@@ -44,10 +44,10 @@ package enum KillPoint: String, CaseIterable, Sendable {
     case uploadAsk = "agent.upload.ask"
     case uploadAppend = "agent.upload.append"
     // The agent's notifications.
-    /// The notification is on the screen. The ledger does not contain the notification's number yet.
+    /// The notification is on the screen. The ledger does not contain the server's number for the notification yet.
     case noticePresented = "agent.noticePresented"
     // The app's processes.
-    /// The transfer is in the ledger. The app has not received the transfer's number.
+    /// The ledger contains the transfer. The app has not yet received the transfer's number in the ledger.
     case transferSubmitted = "app.transferSubmitted"
     /// A task was resumed, but `resume()` has not returned.
     case taskResumed = "app.taskResumed"

@@ -7,7 +7,7 @@ enum CoordinateName: Equatable {
     case single(isLatitude: Bool, isClear: Bool)
     /// A name for a single number that can also mean a size, for example "long" or "Breite".
     case size(isLatitude: Bool)
-    /// A name for two or more numbers. `digits` is the minimum number of digits after each point.
+    /// A name for a value that consists of two or more numbers. `digits` is the minimum number of digits after each point.
     case pair(digits: Int)
 
     private static let latitudes: Set<String> = ["lat", "mlat", "gpslat", "geolat", "latdeg", "sitelat", "obslat"]

@@ -35,8 +35,8 @@ enum Deflate {
 }
 
 extension Deflate {
-    /// Returns a compressed stream of an exact length. If the compressed data is shorter than this length, empty blocks before
-    /// the data fill the stream.
+    /// Returns a compressed stream that has exactly the given length. If the compressed data is shorter than this length, empty
+    /// blocks before the data fill the stream.
     ///
     /// - Returns: `nil` if the compressed data is longer than this length.
     static func deflate(_ bytes: [UInt8], into length: Int) -> [UInt8]? {

@@ -23,7 +23,8 @@ struct LocationProof {
         case certain
         /// The pattern counts only if a pattern for the other axis of the same location is near.
         case paired
-        /// The pattern is a rational with the degrees. The next two rationals must be the minutes and seconds of the same angle.
+        /// The found bytes are a rational number with the degrees. The next two rationals must be the minutes and seconds of the
+        /// same angle.
         case rational(little: Bool)
     }
 

@@ -77,8 +77,8 @@ struct MediaSearch {
         view.overwrite(position + 4, with: Array("    ".utf8), "dashcam location in \(name)")
     }
 
-    /// Cleans a message. The message consists of the number of values, and of a tag and four bytes for each value. The tags of
-    /// GPS values are 0xB0 to 0xCA.
+    /// Cleans a message with tagged values. The message consists of the number of values, and of a tag and four bytes for each
+    /// value. The tags of GPS values are 0xB0 to 0xCA.
     ///
     /// If a byte 3 follows two zeros, this byte is not part of a value. Zeros are kept, because two zeros mark the beginning of
     /// the next message.

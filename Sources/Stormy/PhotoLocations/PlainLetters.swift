@@ -1,5 +1,5 @@
-/// The text that `CoordinateText` reads. Percent-encoding is decoded, decimal commas are replaced by points, and the marks,
-/// hemispheres and names of other languages are replaced by ASCII text.
+/// The simplified form of a text, in which `CoordinateText` finds coordinates. Percent-encoding is decoded, decimal commas are
+/// replaced by points, and the marks, hemispheres and names of other languages are replaced by ASCII text.
 struct PlainLetters {
     let text: [UInt8]
     private(set) var letters: [UInt8]

@@ -90,8 +90,8 @@ struct TaggedNumbers {
         return abs((degrees * 64).rounded() - degrees * 64) > 1e-6
     }
 
-    /// Cleans coordinates that are decimal text. The format may store numbers between a name and its text, for example the size
-    /// of the text.
+    /// Cleans coordinates that are stored as decimal text. Between the name of a value and its text, the file may contain
+    /// numbers, for example the size of the text.
     private func cleanText(_ bytes: [UInt8], _ start: Int, _ latitude: Int, _ longitude: Int, _ gap: Int) {
         guard gap > 0, CoordinateText.isNumberStart(bytes, latitude), CoordinateText.isNumberStart(bytes, longitude),
             bytes[(latitude - gap)..<latitude].contains(where: { $0 < 0x20 || $0 > 0x7E })

@@ -5,7 +5,7 @@ import StormyWeather
 
 // This file contains functions that all requests to weather services use.
 
-/// Runs `work` and returns its result. The work is cancelled when the time `limit` is up, or when the awaiting task is cancelled.
+/// Runs `work` and returns its result. The work is cancelled after the time `limit`, or when the awaiting task is cancelled.
 ///
 /// - Parameter limit: The maximum duration. `nil` for no limit.
 func within<Value: Sendable>(

@@ -50,7 +50,7 @@ package struct CheckOutcome: Sendable {
     package var source: String
     /// The services whose requests failed, each with the reason.
     package var notAnswered: [String] = []
-    /// The forecast that was assessed. `nil` if the check has no forecast.
+    /// The forecast in which the check searched for storms. `nil` if the check has no forecast.
     package var forecast: Forecast?
 }
 

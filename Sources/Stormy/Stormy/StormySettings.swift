@@ -6,7 +6,7 @@ import Synchronization
 
 /// The settings that are not in the store. The command `stormy` reads these settings from the configuration.
 package struct StormySettings: Sendable, Equatable {
-    /// The folder of the store.
+    /// The folder that contains Stormy's database (the store).
     package var dataFolder: URL
     /// An address whose scheme, host and port replace the scheme, host and port of the weather service.
     package var weatherBaseURL: String?

@@ -76,7 +76,7 @@ extension WarningRecord {
     }
 }
 
-/// The result of storing the messages of one response.
+/// The result after the warning messages of one response were stored.
 struct StoredWarnings {
     /// Parts of the messages that are not used as the service wrote them, one sentence each.
     var unused: [String] = []

@@ -180,7 +180,8 @@ struct TableReader {
         return ConfigurationError(problem, path: file, line: place?.line, column: place?.column)
     }
 
-    /// Returns the full name of a key for errors. Parts are quoted if TOML requires quotes, and control characters are escaped.
+    /// Returns the full name of a key, for the texts of errors. Parts are quoted if TOML requires quotes, and control characters
+    /// are escaped.
     private func name(_ key: String) -> String {
         (path + [key]).map { part in
             let plain = part.unicodeScalars.allSatisfy {

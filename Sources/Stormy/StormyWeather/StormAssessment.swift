@@ -227,7 +227,7 @@ package enum StormVerdict: Sendable, Equatable, Codable {
     case stormy
     /// Enough hours have values, and no hour with values is stormy.
     case calm
-    /// The weather is unknown. The value is a sentence with the reason.
+    /// The forecast does not show whether a storm is expected. The value is a sentence with the reason.
     case unknown(why: String)
 }
 

@@ -22,7 +22,8 @@ package struct StormLife: Sendable, Equatable {
 
     /// The notifications about one storm that were shown to the user.
     package struct Shown: Sendable, Equatable, Codable {
-        /// The facts of the last alert. These facts can change until the notification is shown.
+        /// The facts about the storm in the last notification with an alert. These facts can change until the notification is
+        /// shown.
         package var alerted: Facts
         /// The last value of ``alerted`` that was on the screen. `nil` if no alert was on the screen.
         package var seen: Facts?
@@ -93,7 +94,7 @@ package struct StormLife: Sendable, Equatable {
     /// The period before the current time, in seconds, in which the alerts for ``alertingReturns`` are counted.
     package static let returnSpan: Double = 86_400
 
-    /// The hours of the storm.
+    /// The hours in which the storm is expected.
     package private(set) var window: StormWindow
     /// The reasons in the newest data that contained the storm.
     package private(set) var reasons: [StormReason]

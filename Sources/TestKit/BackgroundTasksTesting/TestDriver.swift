@@ -348,7 +348,7 @@ public struct NothingIsLaunched: Error, CustomStringConvertible {
 public struct StillRunning: Error, CustomStringConvertible {
     /// The running launch.
     public let launch: LaunchReport
-    /// The limit of virtual time.
+    /// The maximum virtual time for which the call waited.
     public let limit: Duration
 
     /// A description of the launch and the limit.

@@ -76,7 +76,7 @@ public final class VirtualNotificationServer: Presenter {
         var heldBack: [(Notice, replacing: UInt32?, server: String?)] = []
         /// The numbers of shown notifications that the notification server has not yet confirmed.
         var unanswered: [UInt32] = []
-        /// The number of earlier servers. Each server counts its notifications from 1.
+        /// The number of notification servers that ran before the current server. Each server numbers its notifications from 1.
         var served = 0
         var server: String { "server \(served)" }
     }

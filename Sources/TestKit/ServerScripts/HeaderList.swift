@@ -52,8 +52,8 @@ public struct HeaderList: Hashable, Sendable, Codable, ExpressibleByDictionaryLi
 }
 
 extension HeaderList {
-    /// Reads lines as pairs, for example `[["ETag", "\"1\""]]`. Pairs are short in a script, and keep order and duplicates. A
-    /// JSON object would lose both.
+    /// Reads header lines as pairs of name and value, for example `[["ETag", "\"1\""]]`. Pairs keep the order of the lines and
+    /// duplicate names. A JSON object would lose both.
     public init(from decoder: any Decoder) throws {
         let pairs = try [[String]](from: decoder)
         lines = try pairs.map { pair in

@@ -25,7 +25,7 @@ public final class NextcloudStore: MountedStore {
     /// The files, without chunks that are not combined yet.
     public var files: [Data] { state.withLock { $0.files.filter { $0.key.hasPrefix("files/") }.map(\.value) } }
 
-    /// The decoded paths of the files below the user's folder.
+    /// The paths of the files, relative to the user's folder and without percent-encoding.
     public var names: [String] {
         state.withLock {
             $0.files.keys.filter { $0.hasPrefix("files/me/") }.map { String($0.dropFirst("files/me/".count)) }.sorted()

@@ -56,7 +56,7 @@ public struct ResponseScript: Sendable, Equatable, Codable, ExpressibleByArrayLi
         case reset
     }
 
-    /// The pace of body bytes.
+    /// The sizes of the pieces in which a body is sent, and the pauses between the pieces.
     public struct Delivery: Sendable, Equatable, Codable {
         /// The sizes of the pieces. Each piece is a separate write. The last size repeats. If the list is empty, the pieces are
         /// large.

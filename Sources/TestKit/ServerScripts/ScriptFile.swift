@@ -74,7 +74,7 @@ public struct ScriptFile: Sendable, Equatable {
 
     /// A route and its responses.
     public struct Route: Sendable, Equatable {
-        /// The method in capitals.
+        /// The HTTP method in capital letters.
         public let method: String
         /// The path: an exact path, or a prefix that ends with `*`.
         public let path: String

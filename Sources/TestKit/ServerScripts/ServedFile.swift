@@ -49,7 +49,7 @@ public struct ServedFile: Sendable, Equatable, Codable {
     public var supportsRange: Bool
     /// The media type.
     public var contentType = "application/octet-stream"
-    /// The pace of the body.
+    /// The sizes of the pieces in which the body is sent, and the pauses between the pieces.
     public var delivery: ResponseScript.Delivery = .atOnce
     /// The early end, if there is one.
     public var interruption: Interruption?

@@ -57,7 +57,7 @@ public final class VirtualServer: Sendable {
 
     // MARK: Serving
 
-    /// Begins a request. Returns `nil` if no route matches the request.
+    /// Receives the headers of a request. Returns `nil` if no route matches the request.
     package func begin(method: String, target: String, headers: [(String, String)]) -> VirtualExchange? {
         let list = HeaderList(headers.map { HeaderLine($0.0, $0.1) })
         let request = log.withLock { log in
@@ -72,8 +72,8 @@ public final class VirtualServer: Sendable {
     }
 }
 
-/// A request of a ``VirtualServer`` until its end. The owner of the clock requests the output step by step. One thread at a time
-/// uses a request.
+/// A request to a ``VirtualServer`` and its response. The test host requests the output step by step. One thread at a time uses
+/// this object.
 package final class VirtualExchange {
     /// The next output on the wire.
     package enum Output {

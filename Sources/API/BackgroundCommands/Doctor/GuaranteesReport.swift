@@ -6,7 +6,7 @@ package struct GuaranteesReport: Encodable {
     package struct Row {
         /// A description of the capability for the user.
         package let title: String
-        /// A mark that shows the state of the capability.
+        /// The character that shows whether this desktop has the capability.
         package let mark: String
         package let verdict: String
         package let reason: String

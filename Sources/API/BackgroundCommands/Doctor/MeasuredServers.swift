@@ -14,7 +14,7 @@ struct MeasuredServers: Decodable {
     let measured: String
     let servers: [Server]
 
-    /// The results that are compiled into the program.
+    /// The results of the measurements of servers. The results are compiled into the program.
     static let all = try? JSONDecoder().decode(MeasuredServers.self, from: Data(PackageResources.measured_servers_json))
 
     /// Returns the text about a server, or `nil` if no test was made with this server.

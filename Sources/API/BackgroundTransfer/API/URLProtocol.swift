@@ -16,7 +16,7 @@ import Synchronization
 open class URLProtocol: NSObject {
     /// The request that the class responds to.
     open var request: URLRequest { heldRequest }
-    /// The receiver of the response.
+    /// The object to which the class reports the response.
     open var client: (any URLProtocolClient)? { heldClient }
     /// The cached response to the request. Differs from Apple: the value is always the argument of
     /// ``init(request:cachedResponse:client:)``, and sessions pass `nil`.
@@ -84,7 +84,7 @@ open class URLProtocol: NSObject {
             RequestProperties.store(known.merging([key: value]) { $1 }), forHTTPHeaderField: RequestProperties.header)
     }
 
-    /// Removes a value from a request.
+    /// Removes the value that ``setProperty(_:forKey:in:)`` stored in a request.
     open class func removeProperty(forKey key: String, in request: NSMutableURLRequest) {
         guard var known = request.value(forHTTPHeaderField: RequestProperties.header).map(RequestProperties.known) else { return }
         known[key] = nil

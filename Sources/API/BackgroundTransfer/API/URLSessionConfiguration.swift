@@ -79,8 +79,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// A Boolean value that indicates whether requests use HTTP pipelining. The value is stored and has no effect, because no
     /// current server benefits from pipelining.
     open var httpShouldUsePipelining = false
-    /// The identifier of a shared container. The value is stored and has no effect, because an app and its extensions share no
-    /// container on Linux.
+    /// The identifier of the folder that an app shares with its extensions (shared container). The value is stored and has no
+    /// effect, because an app and its extensions share no container on Linux.
     open var sharedContainerIdentifier: String?
     /// A Boolean value that indicates whether idle connections stay open for a longer time. The value is stored and has no
     /// effect, because the agent's connections do not depend on the app's state.

@@ -112,7 +112,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
 
 /// A delegate that receives the events of data tasks, and the responses to uploads.
 public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
-    /// Asks for the next step after the response headers.
+    /// Asks the delegate for the next step after the response headers arrived.
     ///
     /// Differs from Apple: in a background session the complete response is already stored. In a background session, `.cancel`
     /// skips the body of the response, and `.becomeDownload` has the same effect as `.allow`. In an ordinary session,
@@ -133,8 +133,8 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
     /// Reports that a data task became a stream. Differs from Apple: the method is never called.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didBecome streamTask: URLSessionStreamTask)
 
-    /// Asks which response to store in the cache. Call the handler with the proposed response, with another response, or with
-    /// `nil` to store nothing. Only ordinary sessions call this method.
+    /// Asks the delegate which response is stored in the cache. Call the handler with the proposed response, with another
+    /// response, or with `nil` to store nothing. Only ordinary sessions call this method.
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void)

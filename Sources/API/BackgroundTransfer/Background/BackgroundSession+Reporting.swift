@@ -167,7 +167,7 @@ extension BackgroundSession {
     }
 
     private enum ReportResult {
-        /// All events were reported.
+        /// The app received all events of the session.
         case done
         /// The process is about to exit, and the next process reports the remaining events.
         case leaving

@@ -120,7 +120,7 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         public let sha256: String
         /// The time at which the upload was confirmed.
         public let storedAt: Date
-        /// The proof that the server has the file.
+        /// The kind of proof that the server has the complete file.
         public let proof: Proof
         /// The time of the last check that found the file on the server. `nil` if the file was not checked after the upload.
         public let checkedAt: Date?

@@ -151,7 +151,7 @@ extension URLCredentialStorage {
     }
 }
 
-/// A challenge sender that does nothing. `URLAuthenticationChallenge` requires a sender, but the delegate passes the decision to
+/// A sender whose methods have no effect. `URLAuthenticationChallenge` requires a sender, but the delegate passes the decision to
 /// a completion handler.
 private final class ChallengeSender: NSObject, URLAuthenticationChallengeSender {
     func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}

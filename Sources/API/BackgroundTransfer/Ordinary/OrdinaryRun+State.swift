@@ -10,7 +10,7 @@ extension OrdinaryRun {
     enum Phase {
         case active
         case cancelling
-        /// The result of the task is known. If the task was not cancelled, the app may receive the result later.
+        /// The task has a result. If the task was not cancelled, the app may receive the result later.
         case over(wasCancelled: Bool)
     }
 
@@ -61,7 +61,7 @@ extension OrdinaryRun {
         /// A copy of the response body that will be stored in the cache. The copy is made only if the delegate receives the body
         /// in several calls.
         var copy: Data?
-        /// The maximum number of bytes of the copy.
+        /// The maximum size in bytes of the copy of the response that may be stored in the cache.
         var copyLimit = 0
         /// The cached response for which the request asks the server whether the response is still valid.
         var asksAbout: CachedResponse?

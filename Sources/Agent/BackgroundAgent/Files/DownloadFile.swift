@@ -26,7 +26,7 @@ final class DownloadFile: BodySink, DiskWork {
     ///   - place: the place of the partial file.
     ///   - isPrivate: `true` if only the user can read the file. Otherwise the file has the usual permissions of the user.
     ///   - disk: the worker that hashes and syncs the written bytes.
-    ///   - now: the start time of the attempt.
+    ///   - now: the time at which the attempt starts.
     ///   - post: receives events, from any thread.
     init(
         attempt: AttemptID, place: PartPlace, isPrivate: Bool, machine: DownloadMachine, disk: DiskWorker, now: Date,

@@ -20,8 +20,8 @@ struct PartBytes {
     /// `true` if the second reading found other bytes than the first reading.
     private(set) var isRefuted = false
     private var syncedAt = ContinuousClock.now
-    /// `true` after a failed sync. The kernel reports the error only once, and the next sync succeeds although the bytes are
-    /// lost. So a later sync does not prove that bytes are on the disk.
+    /// `true` if a sync of the file to the disk has failed. The kernel reports the error only once, and the next sync succeeds
+    /// although the bytes are lost. So a later sync does not prove that bytes are on the disk.
     private var hasFailedSync = false
 
     var isHashed: Bool { hashed == written }

@@ -27,10 +27,10 @@ final class UploadFile: BodySource {
     let copyBytes: Int64
     let byteCount: Int64
 
-    /// Opens the snapshot.
+    /// Opens the snapshot (the copy of the file to upload).
     ///
     /// - Parameters:
-    ///   - size: the size of the snapshot.
+    ///   - size: the size of the snapshot in bytes.
     ///   - content: the part of the snapshot to send. The default is the complete snapshot.
     /// - Throws: ``FileTrouble``.
     init(_ url: URL, size: Int64, content: UploadContent? = nil, calls: FileCalls) throws(FileTrouble) {

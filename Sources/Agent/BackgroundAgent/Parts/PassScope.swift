@@ -20,7 +20,7 @@ struct PassScope {
     /// The wake-up date of the last call of ``nextWake(_:now:)``, if this date was in the past.
     private var lastPastWake: Date?
 
-    /// Returns the extent and the settings of this pass.
+    /// Returns which work this pass of the agent examines, and the settings for this pass.
     ///
     /// - Parameter version: The ledger's counter of other processes' commits, in this transaction.
     mutating func begin(

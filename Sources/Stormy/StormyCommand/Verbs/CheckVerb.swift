@@ -86,7 +86,7 @@ struct CheckVerb: AsyncParsableCommand {
         let unreadable: [StormValue]
         /// The next hours for which no service has values.
         let unknownHours: [StormWindow]
-        /// The hours whose values come from another service.
+        /// The hours for which the first service sent no values. The values of these hours come from another service.
         let filledHours: [FilledHours]
         let officialWarnings: [WarningLines.Row]
     }

@@ -138,7 +138,7 @@ struct UploadVerb: AsyncParsableCommand {
         private(set) var transfers: [Int64] = []
         /// The unfinished transfers of photos that were added before.
         private(set) var known: [Int64] = []
-        /// The transfers of photos that were uploaded before.
+        /// The numbers of transfers whose photos were uploaded before this command began to wait.
         private var arrived: Set<Int64> = []
         var toFollow: [Int64] { transfers.filter { !arrived.contains($0) } }
         /// The photos that this call queued, by their numbers in the store.
@@ -146,7 +146,7 @@ struct UploadVerb: AsyncParsableCommand {
         /// Transfers that this call queued.
         private(set) var queuedNow: Set<Int64> = []
         var queued: Int { queuedNow.count }
-        /// `true` if a failed upload continues.
+        /// `true` if the command has resumed an upload that had failed.
         private(set) var hasContinued = false
         /// The numbers in the store of the photos that are held back because of their location.
         private(set) var held: [Int64] = []
@@ -160,8 +160,8 @@ struct UploadVerb: AsyncParsableCommand {
         private var troubles: [String] = []
         private var knownBefore: [String] = []
 
-        /// The numbers of photos in one durable commit. The first commits contain few photos, so that the agent begins to send
-        /// photos early. Later commits contain more photos, because each commit takes time.
+        /// The number of photos that one durable commit stores. The first commits contain few photos, so that the agent begins to
+        /// send photos early. Later commits contain more photos, because each commit takes time.
         private static let sizes = (first: 100, largest: 400)
 
         init(_ order: PhotoUploads.BatchOptions) { self.order = order }

@@ -5,7 +5,7 @@ import Foundation
 package enum AlertDoubt: String, Sendable, Hashable, Codable, CaseIterable {
     /// The severity cannot be read, or an update does not contain the severity.
     case severity
-    /// A time cannot be read.
+    /// A time in the warning cannot be read.
     case time
     /// The end of the warning is too far in the future.
     case end

@@ -89,7 +89,7 @@ package enum AlertFeed {
     /// The elements whose text may be a document, in CDATA or with escaped characters.
     private static let texts: Set<String> = ["content", "encoded", "description", "summary"]
 
-    /// Returns the warnings in a part of an entry.
+    /// Returns the elements `alert` in a part of an entry of the feed.
     private static func alerts(of part: ResponseXML) -> [ResponseXML] {
         if part.name == "alert" { return [part] }
         guard texts.contains(part.name) else { return [] }

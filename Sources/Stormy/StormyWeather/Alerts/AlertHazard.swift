@@ -50,7 +50,7 @@ struct HazardEvidence {
 
     /// Names of the event in words.
     var events: [String] = []
-    /// Sentences about the event. In these sentences, names of places may contain words such as "coast" or "hot".
+    /// The headlines of the warning. In a headline, names of places may contain words such as "coast" or "hot".
     var headlines: [String] = []
     var codes: [Code] = []
     /// MeteoAlarm's `awareness_type`, for example "3; Thunderstorm".

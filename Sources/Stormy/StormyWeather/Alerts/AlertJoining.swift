@@ -13,7 +13,7 @@ extension AlertEvent {
     /// events are not changed.
     ///
     /// - Parameters:
-    ///   - place: the place of the events.
+    ///   - place: the coordinates for which the events were requested.
     ///   - language: the reader's language, for example "en".
     package static func joined(_ events: [AlertEvent], at place: Coordinates, language: String?) -> [AlertEvent] {
         let regions = Set(RegionCoverage(of: place).regions)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The end of a hazard according to its message.
+/// The time at which a hazard ends, according to the warning message.
 ///
 /// Sources of the rules: In CAP 1.2, `expires` is the end of the message. In the alert format of the US service, `ends` is the
 /// end of the event, and is null if the end is open. In NWS directive 10-1703 (VTEC), an end of zeros is an open end.

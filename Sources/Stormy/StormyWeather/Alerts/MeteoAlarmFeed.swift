@@ -7,7 +7,7 @@ import TransferMachines
 ///
 /// Source of the format: MeteoAlarm's feeds of Belgium, Switzerland and the United Kingdom.
 package struct MeteoAlarmFeed: Sendable, Equatable {
-    /// The names that are shown with the data. Source: MeteoAlarm's terms.
+    /// The text about the source, which Stormy shows together with MeteoAlarm's data. Source: MeteoAlarm's terms.
     package static let attribution = "EUMETNET – MeteoAlarm; delays are possible"
 
     /// The maximum size of a feed in bytes. A large real feed has 9 MB.

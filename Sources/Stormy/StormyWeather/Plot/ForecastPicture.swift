@@ -145,7 +145,7 @@ package struct ForecastPicture {
         }
     }
 
-    /// Returns a curve. The curve has gaps where values are unknown.
+    /// Returns the lines of a curve. For hours without a value, the curve has a gap.
     private func curve(_ ink: PictureShape.Ink, _ part: (PlottedHours.Hour) -> Double?) -> [PictureShape] {
         var runs: [[(Double, Double)]] = [[]]
         for (index, hour) in plotted.hours.enumerated() {

@@ -12,7 +12,7 @@ package enum PictureShape: Sendable, Equatable {
 
     /// A filled rectangle.
     case rectangle(x: Double, y: Double, width: Double, height: Double, Ink)
-    /// A line through all points. The area below the line is not filled.
+    /// A line that connects all points in their order. The area below the line is not filled.
     case line([Point], Ink, isDashed: Bool, width: Double)
     /// - Parameter at: the left end of the base line of the text, or the right end if `endsThere` is `true`.
     case text(String, at: Point, Ink, size: Double, isBold: Bool, endsThere: Bool)
