@@ -167,8 +167,8 @@ package enum Output {
     /// Formats a date in the user's locale and time zone, followed by the relative time, for example "12:00 (in 3 h)".
     package static func moment(_ date: Date, now: Date = AppRuntime.shared.now) -> String {
         let isNear = abs(date.timeIntervalSince(now)) < 20 * 3600
-        // This style keeps the leading zero of "02:00" if the locale has a leading zero, so that the text is the same as in a
-        // notification. The style `time: .shortened` always removes the zero.
+        // This style keeps the leading zero of "02:00" if the locale has a leading zero. The text is therefore equal to the text
+        // in a notification. The style `time: .shortened` always removes the zero.
         let hours = Date.FormatStyle(locale: UserLocale.current, timeZone: zone).hour().minute()
         let style = isNear ? hours : hours.year().month(.abbreviated).day()
         // ICU inserts a narrow no-break space before "PM". The space is replaced, because some terminals cannot show it.

@@ -146,8 +146,8 @@ package struct AppManifest: Sendable, Equatable {
         )
     }
 
-    /// Returns the content of a manifest file. If the file exists but cannot be read, the process ends, because without the
-    /// manifest the app would have another identity and would use other folders.
+    /// Returns the content of a manifest file. If the file exists but cannot be read, the process ends. Without the manifest, the
+    /// app would have another identity and would use other folders.
     private static func contents(of url: URL, _ name: String) -> Data? {
         do {
             return try RetriedFileRead.contents(of: url)

@@ -115,8 +115,8 @@ package struct DesktopFacts: Sendable, Equatable {
     }
 
     /// Returns whether the machine can be woken. If an agent has tried to set an alarm, the recorded result is used. Before the
-    /// first try, only the capability can be examined: an agent inherits the capabilities of the process that starts it (this
-    /// process or the user manager).
+    /// agent has tried to set an alarm, only the permission (capability) can be examined. An agent inherits the capabilities of
+    /// the process that starts the agent (this process or the user manager).
     private static func waking(_ report: AlarmReport?) -> Waking {
         if let obstacle = report?.obstacle { return .hindered(obstacle) }
         if report?.alarm != nil { return .alarmIsSet }

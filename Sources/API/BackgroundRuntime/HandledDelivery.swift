@@ -9,8 +9,8 @@ import BackgroundLedger
 /// recorded. The handler may still have to begin other transfers.
 package struct HandledDelivery: Sendable {
     /// The event that the running handler received. Swift tasks that the handler creates inherit this value. The value is a
-    /// struct and not a closure, because a program that Swift 6.3.1 compiles with optimization crashes if a task-local value is a
-    /// closure.
+    /// struct and not a closure. If a task-local value is a closure, a program that Swift 6.3.1 compiled with optimization
+    /// crashes.
     @TaskLocal package static var current: HandledDelivery?
 
     /// A closure that records in the ledger that the event was delivered.

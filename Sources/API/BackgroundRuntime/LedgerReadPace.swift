@@ -4,8 +4,8 @@ package struct LedgerReadPace {
     /// The minimum average time between two reads, and the number of reads that are allowed without a pause.
     private static let (interval, burst) = (Duration.seconds(0.03), 12.0)
 
-    /// The instant at which the next read would begin if all reads had the average distance (the "theoretical arrival time" of
-    /// the generic cell rate algorithm).
+    /// The time at which the next read would begin if all pauses between reads had the average length. The generic cell rate
+    /// algorithm calls this time the "theoretical arrival time".
     private var paid: ContinuousClock.Instant?
 
     package init() {}

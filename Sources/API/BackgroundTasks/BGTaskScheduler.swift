@@ -73,9 +73,9 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
 
     /// Stores a request in the agent's database (ledger). A pending request with the same identifier is replaced.
     ///
-    /// A request without `earliestBeginDate` begins as soon as the request's conditions are met. If a launch submits a request
-    /// without a date, and the agent already launched this identifier without a date, the request first waits for five minutes.
-    /// The pause doubles with each such launch of the last 24 hours, up to an hour. On iOS, the system decides the length of the
+    /// A request without `earliestBeginDate` begins as soon as the request's conditions are met. If a launch submits such a
+    /// request, and the agent already launched this identifier without a date, the request first waits for five minutes. The
+    /// pause doubles with each such launch of the last 24 hours, up to an hour. On iOS, the system decides the length of the
     /// pause. Without the pause, an app that submits the next refresh in each handler would be launched again and again.
     ///
     /// Cost: one transaction that is synced to the disk. If no agent is running, this method starts an agent.

@@ -1,7 +1,8 @@
 import BackgroundRuntime
 
-/// The capabilities of this desktop for background work. A capability states whether work continues after an event such as a
-/// logout, or whether the agent can detect a fact such as the network state. Each capability has a state and a reason.
+/// The capabilities of this desktop for background work. Some capabilities state whether work continues after an event, such as a
+/// logout. Other capabilities state whether the agent can detect a fact, such as the network state. Each capability has a state
+/// and a reason.
 ///
 /// ```swift
 /// let survivesLogout = BackgroundGuarantees.current.survivesLogout
@@ -98,8 +99,8 @@ public struct BackgroundGuarantees: Sendable, Equatable, Codable {
     /// The current capabilities. Read the property again after a change, for example after a login, an installation or the first
     /// notification.
     ///
-    /// The facts about the network, power and the notification server are the facts that an agent last recorded, because only an
-    /// agent can detect these facts. In a test with `TestDriver`, the desktop has all capabilities except ``wakesSystem``.
+    /// The facts about the network, power and the notification server are the facts that an agent last recorded. Only an agent
+    /// can detect these facts. In a test with `TestDriver`, the desktop has all capabilities except ``wakesSystem``.
     ///
     /// This property throws no errors. If a fact cannot be examined, for example because the ledger cannot be read, the state is
     /// `unknown`. Cost: about a dozen file checks and one read of the ledger. No other process is called or started, and no file

@@ -116,8 +116,8 @@ final class TaskHandlers: Sendable {
 
     /// Runs a registered handler. Returns when the app calls `setTaskCompleted`. The expiration handler is called on the thread
     /// that receives the warning, because the registered handler may block its queue. The process continues until the handler has
-    /// returned, and for a short time afterwards, because many handlers first call `setTaskCompleted` and then submit the next
-    /// request.
+    /// returned, and for a short time afterwards. The reason is that many handlers first call `setTaskCompleted` and then submit
+    /// the next request.
     private func run(_ launch: LaunchRecord, _ registered: Registered) async -> Bool {
         await withCheckedContinuation { continuation in
             let task = BGTask.make(for: launch) { continuation.resume(returning: $0) }

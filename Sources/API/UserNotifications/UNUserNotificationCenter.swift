@@ -106,8 +106,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     }
 
     /// - Parameter asks: `true` if the notification has to wait for the delegate's decision.
-    /// - Returns: the revision of the notification, or `nil` if the notification is not stored, because its content was already
-    ///   shown and the app wants each content only once.
+    /// - Returns: the revision of the stored notification. `nil` if the content was already shown, and the app wants each content
+    ///   to be shown only once.
     private func addNow(_ request: UNNotificationRequest, asks: Bool) throws -> Int? {
         let now = AppRuntime.shared.now
         let schedule = try Self.schedule(of: request.trigger, now: now)

@@ -193,7 +193,7 @@ final class RunningAttempt {
     /// Removes the app's headers before a redirect to another server. libcurl removes only some secret headers.
     private func removeHeaders(for place: String) {
         guard harmlessHeaders == nil else { return }
-        // If an address cannot be parsed, it counts as another server for safety.
+        // For safety, an address that cannot be parsed counts as the address of another server.
         if let base = URL(string: address), let target = URL(string: place, relativeTo: base)?.absoluteURL {
             address = target.absoluteString
             guard RedirectRule.origin(of: base) != RedirectRule.origin(of: target) else { return }

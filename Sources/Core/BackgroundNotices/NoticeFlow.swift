@@ -1,7 +1,7 @@
 import Foundation
 
-/// Decides which notifications are shown individually and which are combined in a summary, so that the user does not see too many
-/// notifications at the same time.
+/// Decides which notifications are shown individually, and which notifications are combined in a summary. The user therefore
+/// never sees too many notifications at the same time.
 ///
 /// A token bucket limits how many notifications are shown individually. The type is pure: it receives the list of waiting
 /// notifications and returns a decision.

@@ -7,7 +7,7 @@ import Foundation
 ///
 /// Over http, the upload waits if the response for this name is success or a redirect. The file is sent again only after the
 /// request for this name receives a different response. Over https, the upload fails if this request and the request that sent
-/// the file are redirected to the same address, because it is unknown whether the server has the file.
+/// the file are redirected to the same address. It is then unknown whether the server has the file.
 struct DoubtedUpload: UploadProtocol {
     private enum State: Equatable {
         case sending

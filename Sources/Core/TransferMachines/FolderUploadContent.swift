@@ -71,8 +71,8 @@ extension FolderUpload {
     /// content, only the length is known.
     ///
     /// The length proves nothing if this upload sent nothing to the name. The length also proves nothing if another upload of
-    /// this machine stored its file under the name. After a lost PUT, the server may have only a part, so the length is checked.
-    /// A MOVE either moves the complete file or does nothing, so the length is not checked.
+    /// this machine stored a file with this name. After a lost PUT, the server may have only a part, so the length is checked. A
+    /// MOVE either moves the complete file or does nothing, so the length is not checked.
     mutating func afterReadBack(
         _ head: ResponseHead, _ comparison: BodyComparison?, _ index: Int, _ question: ReadBack, isStored: Bool, _ pauses: Pauses
     ) -> UploadOutcome {

@@ -1,7 +1,7 @@
 import Foundation
 
-/// An upload to Immich in three requests. The first request checks whether Immich has a photo with the same SHA-1, the second
-/// sends the photo in a form, and the third repeats the check.
+/// An upload to Immich in three requests. The first request checks whether Immich has a photo with the same SHA-1. The second
+/// request sends the photo in a form. The third request repeats the check.
 ///
 /// If Immich already has the photo, the upload is complete. An earlier upload whose response was lost may have sent this photo.
 ///

@@ -216,8 +216,8 @@ extension NextcloudUpload {
             state = .checking(index)
             return .continue
         case 412:
-            // The status 412 means that the name is taken, or that this MOVE arrived at the server twice and the server carried
-            // out the first one.
+            // The status 412 has two possible meanings. The name is taken, or this MOVE request arrived at the server twice and
+            // the server carried out the first MOVE.
             state = .queryingPlace(index, wasRefused: true)
             return .continue
         case 409:

@@ -12,8 +12,8 @@ import Foundation
 /// (``ServerKnowledge/lacksConditions``). The first PUT also contains the condition, because the policy of a bucket can require
 /// the condition.
 ///
-/// If the bucket does not support conditions, the name of each photo contains a part of its digest, so that no other photo has
-/// this name.
+/// If the bucket does not support conditions, the name of each photo contains a part of the photo's digest. No other photo then
+/// has this name.
 extension S3Upload {
     enum ProbeStep {
         /// The test sends the empty object by PUT.

@@ -233,8 +233,8 @@ extension FactName where Value == Bool {
     package static var serverHasButtons: Self { Self("serverHasButtons") }
 }
 extension FactName where Value == ServerKnowledge {
-    /// The known capabilities of the server of an upload. The name of the fact contains the address and the bucket, because each
-    /// bucket has a separate region, and a proxy can have different limits for different paths.
+    /// The known capabilities of the server of an upload. The name of the fact contains the address and the bucket. Each bucket
+    /// has a separate region, and a proxy can have different limits for different paths.
     package static func server(of transfer: TransferRecord) -> Self {
         Self("server:" + PublicAddress.of(transfer.url) + (transfer.upload?.s3?.bucket.map { " " + $0 } ?? ""))
     }

@@ -15,7 +15,7 @@ package final class Ledger: Sendable {
     private let queue: DatabaseQueue
     /// The closed connection that was used to check the file. The connection's object is kept, because releasing its dispatch
     /// queue would start a dispatch thread. After the start of the first such thread, a timer of the dispatch library wakes the
-    /// process every second, so an idle agent would never sleep.
+    /// process every second. An idle agent would then never sleep.
     private let look: DatabaseQueue?
     /// The files of the ledger, or `nil` for a ledger in memory.
     private let files: LedgerFiles?
@@ -295,7 +295,7 @@ package final class Ledger: Sendable {
             }
             if let memory, view.mustNotify { try memory.notify(view) }
             // If a file of the ledger was removed just before the commit, the agent may have copied the file's content without
-            // this commit, so the commit may be lost.
+            // this commit. The commit may then be lost.
             if role == .app, isReplaced { throw StoreError.replaced(path: directories.ledger.path) }
             return result!
         } catch {

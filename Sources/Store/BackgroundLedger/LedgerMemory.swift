@@ -3,8 +3,9 @@ import Foundation
 import GRDB
 import Synchronization
 
-/// The shared state of a ledger in memory, which has the same tables and rules as a ledger on the disk, but stores nothing on the
-/// disk. Tests in virtual time use such a ledger, because a simulated year must pass within a second and the disk is not tested.
+/// The shared state of a ledger in memory. Such a ledger has the same tables and rules as a ledger on the disk, but stores
+/// nothing on the disk. Tests in virtual time use such a ledger, because a simulated year must pass within a second and the disk
+/// is not tested.
 ///
 /// Every simulated process has its own view, so that an agent can distinguish its own commits from the commits of other
 /// processes.

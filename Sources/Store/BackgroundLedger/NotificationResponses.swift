@@ -11,8 +11,8 @@ package struct NotificationResponseRecord: Codable, Sendable, Equatable {
     package var deliveredAt: Date?
     /// The text that the user typed into the notification, or `nil` if the button has no text field.
     package var userText: String?
-    /// The token with which the app can raise a window for some seconds after the user pressed the button, or `nil` if the
-    /// desktop supplied no token.
+    /// The token with which the app can raise a window, for some seconds after the user pressed the button. `nil` if the desktop
+    /// supplied no token.
     package var activationToken: String?
 }
 

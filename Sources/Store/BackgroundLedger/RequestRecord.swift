@@ -93,8 +93,8 @@ extension RequestRecord {
 extension LedgerTransaction {
     /// Adds a request, or replaces the request that has the same identifier.
     ///
-    /// - Parameter launch: the number of the launch in which a handler submits the request, or `nil` if a process that a user
-    ///   started submits the request.
+    /// - Parameter launch: the number of the launch whose handler submits the request. `nil` if a process that a user started
+    ///   submits the request.
     /// - Returns: the pending request.
     @discardableResult
     package func submit(_ request: RequestRecord, in launch: Int64? = nil, now: Date, zone: TimeZone) throws -> RequestRecord {

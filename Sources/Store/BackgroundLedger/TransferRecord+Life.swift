@@ -5,8 +5,8 @@ import TransferMachines
 // The columns that store the life of a transfer. Outside this file, only statements that change many transfers write these
 // columns, for example ``LedgerTransaction/queueDueTransfers(now:limit:)``.
 extension TransferRecord {
-    /// The life of the transfer as a state machine: its phase, whether the user and the app want it to run, and the data that is
-    /// kept.
+    /// The state of the transfer as a value of the state machine `TransferLife`. The state contains the phase, the demand of the
+    /// user and the app, and the stored data.
     package var life: TransferLife {
         TransferLife(
             phase: phase, wish: wish, kept: kept, isProven: isFinishing,
@@ -102,8 +102,8 @@ extension TransferRecord {
         return TransferRequest.isIdempotent(method)
     }
 
-    /// `true` if a running transfer can be stopped without harm, because the transfer can be repeated and the server can report
-    /// which bytes it has received. `false` for an upload by a form.
+    /// `true` if a running transfer can be stopped without harm. Such a transfer can be repeated, and the server can report which
+    /// bytes the server has received. `false` for an upload by a form.
     package var mayBeInterrupted: Bool { mayBeRepeated && (upload?.method.mayBeCut ?? true) }
 
     /// Returns whether the transfer made no progress for longer than its resource timeout.

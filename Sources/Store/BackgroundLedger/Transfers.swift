@@ -327,11 +327,11 @@ extension LedgerTransaction {
     /// has ended and can still be adopted by a task.
     ///
     /// If half of the maximum duration of a transfer is over, a new await does not share the transfer. The transfer may soon
-    /// fail, or its response may be old. But if the request must not be sent twice, a new await always shares the transfer.
+    /// fail, or its response may be old. This limit does not apply to POST and PATCH requests, because these requests must not be
+    /// sent twice.
     ///
-    /// - Parameter isInUse: A closure that returns whether a caller in a running process uses a transfer. A request that must not
-    ///   be sent twice, for example a POST, is not shared while it is in use, because each caller wants a separate request to be
-    ///   sent.
+    /// - Parameter isInUse: A closure that returns whether a caller in a running process uses a transfer. A POST or PATCH request
+    ///   that is in use is not shared, because each caller wants a separate request to be sent.
     package func joinableTransfer(
         session: String, key: String, now: Date, isInUse: (Int64) throws -> Bool
     ) throws -> TransferRecord? {

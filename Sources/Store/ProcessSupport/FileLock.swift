@@ -126,8 +126,8 @@ package struct FileLock: ~Copyable {
         isLocked(url, unknown: unknown) { clinux_file_is_locked($0) }
     }
 
-    /// - Parameter look: A function that returns 1 if an open file is locked, 0 if the file is not locked, and -1 with `errno` if
-    ///   the state is unknown.
+    /// - Parameter look: A function that returns whether an open file is locked: 1 if the file is locked, 0 if the file is not
+    ///   locked, and -1 if an error occurred (`errno`).
     static func isLocked(_ url: URL, unknown: Bool, _ look: (Int32) -> Int32) -> Bool {
         var descriptor = clinux_open(url.path, O_RDWR | O_CLOEXEC, 0)
         // If the file cannot be opened for writing, for example on a read-only mount, it is opened read-only. A read-only

@@ -48,7 +48,7 @@ package struct ProcessIdentity: Sendable, Hashable {
 
         private init(_ text: String) {
             self = .unknown
-            // The name of the program in the second field may contain spaces and brackets, so the number of a field is determined
+            // The name of the program in the second field may contain spaces and brackets. The other fields are therefore counted
             // after the last bracket.
             guard let bracket = text.lastIndex(of: ")") else { return }
             let fields = text[text.index(after: bracket)...].split(separator: " ")
@@ -86,8 +86,8 @@ package struct ProcessIdentity: Sendable, Hashable {
         }
     }
 
-    /// Returns whether the process is still running, also if the process is in another PID or time namespace, or on another
-    /// machine with the same home folder. Such a process holds a lock that shows that it is running (see ``ProcessPresence``).
+    /// Returns whether the process is still running. The process may be in another PID or time namespace, or on another machine
+    /// with the same home folder. Such a process holds a lock that shows that it is running (see ``ProcessPresence``).
     package func isAlive(in directories: AppDirectories) -> Bool {
         isAlive || ProcessPresence.isShown(by: self, in: directories)
     }

@@ -4,7 +4,7 @@ extension UUID {
     /// Returns a random UUID (version 4) from the kernel's random numbers.
     ///
     /// `UUID()` of Foundation opens /dev/urandom. If the file cannot be opened, for example because too many files are open,
-    /// `UUID()` returns zeros, so two files or two uploads would get the same name.
+    /// `UUID()` returns zeros. Two files or two uploads would then get the same name.
     package static func random() -> UUID {
         var generator = SystemRandomNumberGenerator()
         // The bits of the version and of the variant (RFC 9562 §5.4).

@@ -3,7 +3,7 @@ import Glibc
 
 /// The system calls with which SQLite opens and reads files in this process. If SQLite cannot open a file for writing, SQLite
 /// opens the file read-only, and the connection stays read-only. If the file is writable and the error is temporary, the function
-/// ``call`` also returns the error for the read-only attempt, so that no read-only connection is created.
+/// ``call`` also returns the error for the read-only attempt. No read-only connection is then created.
 package enum SQLiteOpening {
     package static let call: @convention(c) (UnsafePointer<CChar>, CInt, CInt) -> CInt = clinux_open_for_sqlite
 

@@ -4,12 +4,12 @@ import Foundation
 /// The identity of a folder from the view of one process. For a process with other mounts, for example in a container or in a
 /// service with `PrivateTmp=`, the same path can be another folder.
 ///
-/// If two processes have the same mounts, only the path is compared. So a download does not have to wait if the user has replaced
+/// If two processes have the same mounts, only the path is compared. A download therefore does not wait if the user has replaced
 /// its folder, restored the folder from a backup, or connected the folder's drive again. But if the drive is not connected, the
 /// path is a folder below the empty mount point.
 ///
-/// The identities of the folders are compared only if the mounts differ. In this case a replaced folder is not accepted, because
-/// this process cannot check whether the path is also the new folder for the other process.
+/// The identities of the folders are compared only if the mounts differ. In this case a replaced folder is not accepted. This
+/// process cannot check whether the path leads to the new folder also for the other process.
 package struct SeenFolder: Equatable, Sendable {
     /// The mount namespace and the root folder of the process, or `nil` if they are unknown.
     let view: String?

@@ -64,7 +64,7 @@ package struct UserUnits: Sendable {
         return access("/var/lib/systemd/linger/" + String(cString: entry.pointee.pw_name), F_OK) == 0
     }
 
-    /// The process number of the user manager, or `nil` if no user manager is running or its control group differs from the
+    /// The process number of the user manager. `nil` if no user manager is running, or if its control group differs from the
     /// control group that logind uses.
     package static var managerProcess: Int32? {
         let user = getuid()

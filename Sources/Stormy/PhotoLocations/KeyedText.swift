@@ -1,4 +1,4 @@
-/// A text that a file stores apart from its key, for example in a text chunk of PNG or in the list of keys of a film.
+/// A text whose key is stored in another part of the file, for example in a text chunk of PNG or in the list of keys of a film.
 ///
 /// A number such as "-33.868812" is a coordinate only with its key, so the key and the text are searched together.
 struct KeyedText {

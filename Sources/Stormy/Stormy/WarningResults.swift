@@ -71,9 +71,9 @@ extension StormyStore {
         return Set(records.filter(\.needsSubstitute).compactMap { AlertService(rawValue: $0.service) })
     }
 
-    /// Returns the stored records of each source at a place, and whether the source counts. A source does not count if it is a
-    /// feed that is no longer in `cap_feeds`, or a service that requires a contact when the configuration contains no contact.
-    /// MeteoAlarm does not count if the country's own service has responded.
+    /// Returns the stored records of each source at a place, and whether the source counts. A feed does not count if `cap_feeds`
+    /// does not contain the feed any more. A service that requires a contact does not count if the configuration contains no
+    /// contact. MeteoAlarm does not count if the country's own service has responded.
     static func records(of place: Place, _ database: Database) throws -> [(record: WarningRecord, counts: Bool)] {
         let records = try WarningRecord.filter(Column("place") == place.id).fetchReadable(database)
         guard !records.isEmpty, StormySettings.areSet else { return records.map { ($0, true) } }

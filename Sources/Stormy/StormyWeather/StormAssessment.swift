@@ -12,7 +12,7 @@ package enum StormReasonKind: String, Sendable, Hashable, Codable, CaseIterable 
     case rain
 }
 
-/// The condition because of which a reason counts as a storm.
+/// The condition that makes a reason count as a storm.
 package enum StormKey: Sendable, Hashable, Codable {
     /// The value is at or above its limit, in km/h or mm per hour.
     case limit(Double)
@@ -65,15 +65,15 @@ package enum StormKey: Sendable, Hashable, Codable {
 package struct StormReason: Sendable, Equatable, Codable {
     /// The kind of the reason.
     package var kind: StormReasonKind
-    /// The worst value of the run: the WMO code, the gusts in km/h, the rain in mm per hour, or the severity of a warning
-    /// (1...4).
+    /// The worst value of the consecutive hours: the WMO code, the gusts in km/h, the rain in mm per hour, or the severity of a
+    /// warning (1...4).
     package var peak: Double
     /// The beginning of the first hour. This time may be before the time of the assessment, because the first hour may be the
     /// current hour.
     package var from: Date
     /// The end of the last hour.
     package var until: Date
-    /// The strongest condition because of which the reason counts as a storm. `nil` if the reason does not count as a storm, or
+    /// The strongest of the conditions that make the reason count as a storm. `nil` if the reason does not count as a storm, or
     /// if an earlier version of Stormy assessed the reason.
     package var key: StormKey?
     /// The source of the reason, for example "Open-Meteo". `nil` if an earlier version assessed the reason.

@@ -17,7 +17,7 @@ import Synchronization
 /// the driver waits at most ``patience`` of real time.
 ///
 /// Requests of ordinary `URLSession`s also receive responses from ``network``. If a test awaits a request outside a launch, the
-/// response arrives while the test lets time pass (start the request with `async let`, and then call ``advance(by:)``).
+/// response arrives while the test lets virtual time pass. Start the request with `async let`, and then call ``advance(by:)``.
 ///
 /// Virtual time does not pass before a registered handler has returned. A handler that blocks its queue until a transfer has
 /// ended delays the test by ``patience``.

@@ -151,7 +151,7 @@ public final class FaultyServer: Sendable {
         for route in script.routes { self.route(route.method, route.path, route.answers) }
     }
 
-    /// Serves a store of uploads under its prefix.
+    /// Adds a store of uploads. The store handles all requests whose path begins with its prefix.
     public func mount(_ store: some UploadStore) { routes.mount(store) }
 
     // MARK: Gates

@@ -4,7 +4,7 @@ import NIOHTTP1
 import ServerScripts
 
 /// Plays a script on a connection, on the event loop. Only one write is running at a time. The next write begins when the kernel
-/// has accepted the current write. For a slow client, the server therefore keeps only one piece of the response in memory, and
+/// has accepted the current write. For a slow client, the server therefore keeps only one piece of the response in memory.
 /// `bodyBytesSent` counts only the bytes that the kernel has accepted.
 final class ScriptPlayer {
     /// An event for the connection.

@@ -156,8 +156,8 @@ public struct ServedFile: Sendable, Equatable, Codable {
         return [.status(206), .headers(list)] + framed(payload.slice(range))
     }
 
-    /// Returns the steps of a response with this body: the length or the chunked coding, the bytes at their pace, and the early
-    /// end if the file has an interruption.
+    /// Returns the steps of a response with this body. The steps send the length or the chunked coding, the pieces of the body,
+    /// and the early end if the file has an interruption.
     private func framed(_ body: Payload) -> [ResponseScript.Step] {
         var steps: [ResponseScript.Step] = [
             .headers(

@@ -2,8 +2,8 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// The properties that ``URLProtocol`` has attached to requests. The request itself contains only a header whose value is a
-/// random name. This type stores the properties under this name.
+/// The properties that ``URLProtocol`` has attached to requests. The request itself contains only a header with a random name as
+/// its value. This type stores the properties in memory, by this name.
 enum RequestProperties {
     static let header = "URLProtocol-Properties"
 

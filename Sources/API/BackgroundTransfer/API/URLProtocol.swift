@@ -6,9 +6,9 @@ import Synchronization
 /// A class that responds to requests instead of the network. Use a subclass for an app's private URL scheme, or to replace a
 /// server in tests.
 ///
-/// Before an ordinary session sends a request to the network, the session calls ``canInit(with:)-(URLRequest)`` of the classes in
-/// the configuration's ``URLSessionConfiguration/protocolClasses``, in the order of the list. Background sessions use no protocol
-/// classes on any platform, because another process sends the requests.
+/// Before an ordinary session sends a request to the network, the session calls ``canInit(with:)-(URLRequest)`` of each class in
+/// ``URLSessionConfiguration/protocolClasses``. The order is the order of the list. Background sessions use no protocol classes
+/// on any platform, because another process sends the requests.
 ///
 /// Differs from Apple: if one of the configuration's classes accepts a request of a background session, the task fails with
 /// `URLError.unsupportedURL`. A test therefore does not use the real server by mistake. Subclasses of FoundationNetworking's

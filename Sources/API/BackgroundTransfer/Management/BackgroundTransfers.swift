@@ -80,8 +80,8 @@ public enum BackgroundTransfers {
     /// `UIApplicationDelegate`'s `application(_:handleEventsForBackgroundURLSession:completionHandler:)`. Set the handler before
     /// the launch begins: before `BGTaskScheduler.run()`, or in the `init` of the app.
     ///
-    /// An app does not need the handler if the app creates the session with a delegate before the launch begins, or if a scene
-    /// has `.backgroundTask(.urlSession(…))`.
+    /// An app does not need the handler in two cases: the app creates the session with a delegate before the launch begins, or a
+    /// scene has `.backgroundTask(.urlSession(…))`.
     ///
     /// - Parameter handler: a closure that receives the session's identifier. The closure creates the session with a delegate.
     ///   After `urlSessionDidFinishEvents`, the app calls the completion handler, and the launch ends. Only the handler that was

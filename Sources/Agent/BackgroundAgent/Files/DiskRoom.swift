@@ -40,8 +40,8 @@ struct DiskRoom {
             return nil
         }
         guard left >= count else {
-            // A body without an announced length may be endless. The partial file of such a body must not stay on a full disk,
-            // because this partial file would occupy the space until other files are deleted.
+            // A body without an announced length may be endless. The partial file of such a body must not stay on a full disk.
+            // Otherwise the partial file would occupy the space until other files are deleted.
             return FileTrouble(
                 why: "\(FileFault.noRoomReason), and the remaining space is left for other programs", isPassing: true,
                 isOfNoUse: endless != nil, mayBeEndless: endless != nil)

@@ -2,8 +2,8 @@ import BackgroundLedger
 import BackgroundNotices
 import Foundation
 
-/// Summaries of notifications. A summary combines the notifications of quiet hours, or notifications of which too many arrived at
-/// the same time. This type is a part of ``NotificationPlanner``.
+/// Summaries of notifications. A summary combines the notifications of quiet hours, or the notifications of a short time in which
+/// too many notifications arrived. This type is a part of ``NotificationPlanner``.
 struct Summaries {
     private var flow = NoticeFlow()
 

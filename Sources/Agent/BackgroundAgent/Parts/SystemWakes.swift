@@ -6,7 +6,7 @@ import Foundation
 struct SystemWakes {
     private var machine = SystemWake()
 
-    /// `true` if due requests have to wait, because the lock that delays sleep is not held yet or because the machine is about to
+    /// `true` if due requests have to wait. The agent does not hold the lock that delays sleep yet, or the machine is about to
     /// sleep again.
     var holdsWork: Bool { machine.holdsWork }
     var needsAgent: Bool { machine.needsAgent }

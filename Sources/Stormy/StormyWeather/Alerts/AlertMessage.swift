@@ -103,8 +103,8 @@ package struct AlertInfo: Sendable, Equatable, Codable {
         return answers.isEmpty ? nil : answers.contains(true)
     }
 
-    /// Returns the rank of the text's language: 0 for the reader's language, 1 for English, 2 if the service sends no language, 3
-    /// for other languages. CAP 1.2 defines that a text without a language is in English, but some services omit the language of
+    /// Returns the rank of the language of a text: 0 for the user's language, 1 for English, 2 if the language is unknown, 3 for
+    /// other languages. CAP 1.2 defines that a text without a language is in English, but some services omit the language of
     /// other texts as well.
     func languageRank(for reader: String?) -> Int {
         guard let language = language?.lowercased(), !language.isEmpty else { return 2 }
