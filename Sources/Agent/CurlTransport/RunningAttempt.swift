@@ -57,7 +57,7 @@ final class RunningAttempt {
     private(set) var received: Int64 = 0
     /// The time of the last activity. `nil` while libcurl connects, because libcurl itself limits the time for connecting.
     private var lastActivity: Double?
-    /// The time of the first header line since other data was last transferred.
+    /// The time at which the current block of header lines began. `nil` if the last transferred data was not a header line.
     private var headersBegan: Double?
     /// `true` while the sink or the source makes the server wait. The server's silence is ignored during this pause.
     private var isPaused = false

@@ -32,8 +32,8 @@ final class NotificationServerClient: @unchecked Sendable {  // This is safe bec
     private var labelFilter: guint = 0
 
     /// - Parameters:
-    ///   - pictures: decodes a file.
-    ///   - perform: runs work on the loop's thread.
+    ///   - pictures: a closure that decodes a picture file.
+    ///   - perform: a closure that runs work on the thread of the GLib loop.
     init(
         appName: String, pictures: @escaping @Sendable (String) -> NoticePixels?,
         perform: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void,

@@ -59,7 +59,7 @@ package struct SystemWake: Sendable, Equatable {
         let since: Double
         var before: MachineState?
         var step = Step.preparing
-        /// `true` if another program requested a sleep. This sleep begins when the agent releases the lock.
+        /// `true` if another program requested a sleep. The machine sleeps when the agent releases the lock that delays sleep.
         var isSleepAwaited = false
     }
 

@@ -27,7 +27,8 @@ package struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
         if conditions.isOnExternalPower { insert(.externalPower) }
     }
 
-    /// All classes whose transfers can run if these needs are met: the subsets of these needs.
+    /// All classes of transfers (sets of needs) that can run if these needs are met. These classes are the subsets of these
+    /// needs.
     package var openClasses: [TransferNeeds] {
         (0..<16).map(TransferNeeds.init(rawValue:)).filter { isSuperset(of: $0) }
     }

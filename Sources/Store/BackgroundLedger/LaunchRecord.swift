@@ -12,8 +12,7 @@ package struct LaunchRecord: Codable, Sendable, Equatable {
     /// The identifier of the task, the session or the notification, depending on the kind.
     package let identifier: String
     package let requestToken: String?
-    /// The number of the launch among the launches of a request. The first launch has the number 1, and each repeated launch has
-    /// a higher number.
+    /// The number of the launch for its request. The first launch has the number 1, and each repeated launch has a higher number.
     package let generation: Int
     package let reason: String
     package let simulated: Bool

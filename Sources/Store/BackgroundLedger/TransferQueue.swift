@@ -30,9 +30,9 @@ extension LedgerTransaction {
     /// The number of rows that are read for each class (each set of needs) before busy hosts are skipped. The number is equal to
     /// the number of transfers that can run at the same time.
     private static let candidateDepth = TransferRoom.limit
-    /// The number of pairs of a host and a class that one query reads, if all hosts at the beginning of the queue are busy.
+    /// The number of combinations of a host and a class that one query reads if all hosts at the beginning of the queue are busy.
     private static let breadth = 64
-    /// The maximum number of queries that read pairs of a host and a class.
+    /// The maximum number of queries that read combinations of a host and a class.
     private static let pages = 16
 
     /// Returns the next transfers to begin, sorted by priority and then by age. The conditions of these transfers are met, and

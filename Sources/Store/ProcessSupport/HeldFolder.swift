@@ -1,8 +1,8 @@
 import CLinux
 import Foundation
 
-/// A temporary folder for files that only this process uses. The folder is removed when this object is released. If the process
-/// is killed, another process removes the folder with ``removeAbandoned(prefix:in:)``.
+/// A temporary folder for files that only this process uses. The folder is deleted when this object is deallocated. If the
+/// process is killed, another process removes the folder with ``removeAbandoned(prefix:in:)``.
 package final class HeldFolder: Sendable {
     package let url: URL
     /// The descriptor of the folder. The folder is locked while the descriptor is open.

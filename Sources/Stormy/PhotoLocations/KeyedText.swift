@@ -1,6 +1,6 @@
 /// A text whose key is stored in another part of the file, for example in a text chunk of PNG or in the list of keys of a film.
 ///
-/// A number such as "-33.868812" is a coordinate only with its key, so the key and the text are searched together.
+/// Only the key shows that a number such as "-33.868812" is a coordinate, so the key and the text are searched together.
 struct KeyedText {
     private let keys: [[UInt8]]
     private let text: [UInt8]

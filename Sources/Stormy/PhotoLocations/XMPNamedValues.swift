@@ -41,7 +41,7 @@ extension XMPScanner {
 
     /// Records a value that contains digits or letters. The name of the value is not overwritten.
     private mutating func recordLabeledValue(_ value: Range<Int>, _ label: Range<Int>) {
-        // A group has no value, because the parts of the group have separate names.
+        // A group of values has no value of its own, because each part of the group has a separate name.
         guard !value.isEmpty, text[value].contains(where: { $0 > 0x20 }) else { return }
         if Self.isNumber(text[label]), !LocationNames.isLocation(text[label]),
             !text[value].contains(where: CoordinateText.isDigit)

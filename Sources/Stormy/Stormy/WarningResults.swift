@@ -77,7 +77,7 @@ extension StormyStore {
     static func records(of place: Place, _ database: Database) throws -> [(record: WarningRecord, counts: Bool)] {
         let records = try WarningRecord.filter(Column("place") == place.id).fetchReadable(database)
         guard !records.isEmpty, StormySettings.areSet else { return records.map { ($0, true) } }
-        // A service that was not requested yet does not remove other sources.
+        // If a service was not requested yet, the sources that this service would replace are kept.
         let answering = records.filter { !$0.needsSubstitute }.compactMap { AlertService(rawValue: $0.service) }
         let failing = Set(AlertService.allCases).subtracting(answering)
         let coverage = StormySettings.current.warningCoverage(of: place, failing: failing)

@@ -83,8 +83,8 @@ package struct StormQuery {
         } catch let error as WeatherError {
             try store.storeWarningTrouble(error, by: source.service.rawValue, of: source.place)
         } catch let error as URLError {
-            // The request continues in the agent, or the user cancelled it. In both cases, the problem is reported until a
-            // response arrives.
+            // The await was cancelled and the request continues in the agent, or the user cancelled the request. In both cases,
+            // the problem is reported until a response arrives.
             let why =
                 error.code == .cancelled
                 ? "no response has arrived yet; the request continues in the background" : error.localizedDescription

@@ -39,7 +39,7 @@ final class Rehearsal: Sendable {
     ///   - grace: The time in seconds that a check has to end after its time limit. A download without its app continues for the
     ///     same time.
     ///   - server: A running server without routes.
-    ///   - folder: The folder in which the home is kept; `nil` if it is not kept.
+    ///   - folder: The folder in which the temporary home is kept. `nil` if the home is removed at the end.
     /// - Throws: ``CommandFailure``. After an error, all files and processes of the scenario are removed.
     init(_ name: String, budget: Int, grace: Int, server: FaultyServer, keptIn folder: URL?) throws {
         let home = try ThrowawayHome(

@@ -71,7 +71,7 @@ struct Scenario: Sendable {
 
     /// Runs the scenario. Blocks until the scenario has ended and everything is removed.
     ///
-    /// - Parameter folder: The folder in which the home is kept; `nil` if it is not kept.
+    /// - Parameter folder: The folder in which the temporary home is kept. `nil` if the home is removed at the end.
     /// - Throws: ``CommandFailure`` if the scenario cannot be set up. Such an error does not mean that a promise was broken.
     func play(on server: FaultyServer, keptIn folder: URL? = nil) throws -> (Result, FaultyServer) {
         let rehearsal = try Rehearsal(name, budget: budget, grace: grace, server: server, keptIn: folder)

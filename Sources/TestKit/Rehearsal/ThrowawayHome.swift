@@ -127,7 +127,7 @@ final class ThrowawayHome: Sendable {
         return (data, process.terminationStatus)
     }
 
-    /// The file for the errors of commands in a silent home.
+    /// The file that receives the standard error of commands if the home is silent.
     private var errorFile: URL { folder.appendingPathComponent("errors") }
 
     private func errorLog() throws -> FileHandle {

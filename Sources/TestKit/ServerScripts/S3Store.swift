@@ -4,8 +4,8 @@ import Synchronization
 /// A fake S3 bucket with faults on demand: it has objects, metadata, conditions and uploads in parts. `FaultyServer.mount(_:)`
 /// mounts it. Unlike real servers, the store does not check signatures.
 ///
-/// A fault of ``faults`` applies to the requests with one method. The requests of an upload in parts have the methods `CREATE`,
-/// `LIST` and `COMPLETE`. Requests that only test the bucket have the method `PROBE`.
+/// Each fault in ``faults`` names the method of the requests that fail. For the requests of an upload in parts, the names are
+/// `CREATE`, `LIST` and `COMPLETE`. For requests that only test the bucket, the name is `PROBE`.
 public final class S3Store: MountedStore {
     private struct Object {
         let bytes: Data

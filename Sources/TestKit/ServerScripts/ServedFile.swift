@@ -8,9 +8,9 @@ public struct ServedFile: Sendable, Equatable, Codable {
 
     /// An early end of the response. The announced length is still the full length.
     public struct Interruption: Sendable, Equatable, Codable {
-        /// The number of body bytes of this response that are sent before the end.
+        /// The number of body bytes that are sent before the response ends early.
         public var afterBytes: Int
-        /// The kind of the end.
+        /// The way in which the response ends early.
         public var ending: Ending
 
         /// Creates an interruption after a number of body bytes.

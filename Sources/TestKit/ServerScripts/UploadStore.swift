@@ -24,7 +24,7 @@ public final class UploadFaults: Sendable {
 
             /// Returns the response that the store sends instead of performing the requested action. Returns `nil` if the store
             /// performs the action and only the response is lost.
-            /// - Parameter refusesAt: The time when a refusal is sent.
+            /// - Parameter refusesAt: The part of the request after which a refusal is sent.
             func opening(refusesAt: ResponseScript.Beginning = .afterBody) -> ResponseScript? {
                 switch self {
                 case .refuse(let status, let headers, let body):

@@ -17,7 +17,8 @@ package enum Lifetime: Equatable {
         case idle(since: Date)
         /// No work needs the agent before a known date. The agent is started again at this date, or when work arrives.
         ///
-        /// `since` is the date since which no work needs the agent. `until` is `nil` if no work becomes due at a known date.
+        /// `since` is the date since which no work needs the agent. `until` is the date at which the next work becomes due, or
+        /// `nil` if no such date is known.
         case away(since: Date, until: Date?)
         case superseded
         case quit(Quit)

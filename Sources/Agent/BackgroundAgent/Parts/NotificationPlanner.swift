@@ -19,7 +19,7 @@ struct NotificationPlanner {
     /// Returns the date until which the agent waits for replies. Returns `nil` if the agent waits for no reply.
     func answersDue(_ moment: ClockReading) -> Date? { calls.answersDue(moment) }
 
-    /// Retries failed notifications, because a change may have removed the cause of the failure.
+    /// Tries again to show notifications that could not be shown, because a change may have removed the cause.
     mutating func tryAgain() { calls.tryAgain() }
 
     // MARK: Events

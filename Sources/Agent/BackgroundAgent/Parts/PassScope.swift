@@ -14,7 +14,7 @@ struct PassScope {
     private var seenVersion: Int?
     /// The app's settings at the time of the last complete pass.
     private(set) var settings = AgentSettings()
-    /// The date at which the next complete pass is due at the latest.
+    /// The latest date at which the next complete pass of the agent begins.
     private var nextCheckTime = Date.distantPast
     private var mustCheck = true
     /// The wake-up date of the last call of ``nextWake(_:now:)``, if this date was in the past.

@@ -50,7 +50,7 @@ package struct AlertArea: Sendable, Equatable {
     /// because codes are used only for areas without a shape.
     package var unknownCodes: [RegionCode] { isDrawn ? [] : codes.filter { RegionTable.europe.region($0) == nil } }
 
-    /// The regions that have the codes of the area.
+    /// The warning regions whose codes the area contains.
     package var regions: Set<WarningRegion> { codes.isEmpty ? [] : Set(codes.compactMap(RegionTable.europe.region)) }
 
     /// Returns whether the area contains a place. If the area has polygons or circles, its codes are not used. `nil` if the area

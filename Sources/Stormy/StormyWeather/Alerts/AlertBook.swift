@@ -75,7 +75,7 @@ package struct AlertBook: Sendable, Equatable {
     /// - Parameter links: the addresses at which the identifier is listed now.
     private mutating func insert(_ message: AlertMessage, listedAt links: Set<String?>, keepsUnlisted: Bool, now: Date) {
         func isOlder(_ known: AlertMessage) -> Bool { known.sent <= message.sent || known.sent > now }
-        /// Returns whether a message was listed at another address before.
+        /// Returns whether an earlier list contained the message at another address.
         func isMoved(_ known: AlertMessage) -> Bool {
             known.identifier == message.identifier && known.link != message.link && !links.contains(known.link) && isOlder(known)
         }

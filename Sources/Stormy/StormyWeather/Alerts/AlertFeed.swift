@@ -122,8 +122,9 @@ package enum AlertFeed {
         return (entries, unread)
     }
 
-    /// Returns the links of an element to its documents. In Atom, each link has a type, and an entry can link to several documents.
-    /// In RSS, an element has one link, often to a page for readers, and each enclosure has a type.
+    /// Returns the addresses of the warning documents to which an element of the feed links. In Atom, each link has a type, and
+    /// an entry can link to several documents. In RSS, an element has one link, often to a page for readers, and each enclosure
+    /// has a type.
     static func links(_ element: ResponseXML) -> [String] {
         let links = element.all("link")
         let enclosures = element.all("enclosure").filter { $0.attributes["url"]?.isEmpty == false }

@@ -15,8 +15,8 @@ struct JSONValue {
 
     private init(_ document: JSONDocument, _ index: Int) { (self.document, self.index) = (document, index) }
 
-    /// Returns the value of a key. If a key occurs twice, the last value is returned. The search compares the keys of this
-    /// object, and does not read the content of their values.
+    /// Returns the value of a key. If a key occurs twice, the last value is returned. The search compares only the keys of this
+    /// object, and skips the content of the values.
     subscript(key: String) -> JSONValue? {
         guard isObject else { return nil }
         var found: Int?
