@@ -87,8 +87,8 @@ struct FormRefusal: Equatable {
             }
         }
 
-        /// `true` for `false`, for an HTTP status of an error, and for a word such as "failed". The number 0 is not included,
-        /// because some scripts send it after a success.
+        /// `true` if the value reports a failure. Such values are `false`, an HTTP status of an error, and words such as
+        /// "failed". The number 0 does not report a failure, because some scripts send 0 after a success.
         private var isFailedStatus: Bool {
             switch self {
             case .flag(let flag): !flag

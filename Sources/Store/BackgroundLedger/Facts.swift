@@ -165,7 +165,7 @@ package struct AlarmReport: Codable, Sendable, Equatable {
     }
 }
 
-/// The name of a fact. A fact is a single value that the ledger stores under a name.
+/// The name of a fact. A fact is a single value that the ledger stores together with a name.
 package struct FactName<Value: Codable & Sendable & Equatable>: Sendable {
     let name: String
 

@@ -73,13 +73,13 @@ package enum AgentNeed: String, Codable, Sendable, CaseIterable {
     case launch
     /// A transfer is running, or waits for its next attempt.
     case transfer
-    /// An event was not yet delivered to the app.
+    /// The app has not yet received an event, for example the end of a transfer.
     case delivery
     /// The agent still has to send the number on the app's icon to the docks of the desktop.
     case badge
     /// A notification is on the screen, or is being shown.
     case notification
-    /// A request is due, and waits for a condition.
+    /// A request is due, and waits until one of its conditions is met.
     case request
 }
 

@@ -37,7 +37,7 @@ struct NamedMedia {
         for range in film.view.ranges(offset..<offset + min(size, film.view.count - offset)) { ranges.add(range) }
     }
 
-    /// Returns the numbers of an index table. A number that is larger than any file is replaced by a large offset.
+    /// Returns the numbers of an index table. A number that is larger than the size of any file is replaced by a large offset.
     private static func numbers(_ table: ByteView, from start: Int, width: Int, count: Int) -> [Int] {
         let count = min(count, max(0, table.count - start) / width, LocationSearch.maximumBlock / width)
         guard let bytes = table.bytes(start, count * width) else { return [] }

@@ -1,5 +1,5 @@
-/// The data after a picture in a file. This data may be other pictures (MPF), a film, or blocks of phones and cameras that are
-/// found by their last bytes.
+/// The data after a picture in a file. This data may be other pictures (MPF), a film, or blocks that phones and cameras add. The
+/// last bytes of such a block identify the block.
 struct Trailer {
     private let view: ByteView
 
@@ -12,7 +12,7 @@ struct Trailer {
         OpaqueBytes(view, "data after the picture").clean()
     }
 
-    /// Cleans the blocks that are found by their last bytes.
+    /// Cleans the blocks that are identified by their last bytes.
     func cleanFromEnd() {
         cleanSamsung()
         cleanInsta360()

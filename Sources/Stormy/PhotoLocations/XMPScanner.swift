@@ -160,8 +160,8 @@ struct XMPScanner {
         name[((name.firstIndex(of: UInt8(ascii: ":")) ?? -1) + 1)...]
     }
 
-    /// Returns a name in the letters that `CoordinateText` reads, and the meaning of the name. Returns `nil` if the name is
-    /// neither for coordinates nor for the code of a place. For the name of a code, the meaning is `nil`.
+    /// Returns a name in the letters that `CoordinateText` reads, and the meaning of the name. Returns `nil` if the name does not
+    /// belong to coordinates or to the code of a place. If the name belongs to the code of a place, the meaning is `nil`.
     private static func placeName(_ name: [UInt8]) -> (letters: [UInt8], meaning: CoordinateName?)? {
         var name = Array(local(name))
         if name.contains(where: { $0 >= 0x80 }) { name = PlainLetters(name).letters }

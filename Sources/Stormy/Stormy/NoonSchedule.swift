@@ -208,7 +208,8 @@ struct NoonCheck {
         // The warnings that were downloaded are stored. The launch is repeated soon, and then downloads only the remaining
         // warnings.
         if notRequested > 0 {
-            BGTaskScheduler.shared.abandonCurrentLaunch("\(notRequested) weather warnings were not downloaded yet")
+            BGTaskScheduler.shared.abandonCurrentLaunch(
+                "\(notRequested) weather warning\(notRequested == 1 ? " was" : "s were") not downloaded yet")
         }
     }
 }

@@ -147,7 +147,7 @@ package struct StormReason: Sendable, Equatable, Codable {
         }
     }
 
-    /// The time of the reason, from its first hour to the end of its last hour.
+    /// The hours to which the reason applies, from the first hour to the end of the last hour.
     package var window: StormWindow { StormWindow(from: from, until: until) }
 
     /// Joins consecutive hours of the same kind into one reason. The result is ascending by start, then in the order of
@@ -169,8 +169,8 @@ package struct StormReason: Sendable, Equatable, Codable {
         return sorted(runs)
     }
 
-    /// Joins equal warnings, for example the warnings for thirteen municipalities. Warnings are equal if their texts and sources
-    /// are equal, and their times overlap or touch.
+    /// Joins equal warnings, for example a warning that the service sent separately for each of thirteen municipalities. Warnings
+    /// are equal if their texts and sources are equal, and their times overlap or touch.
     static func warnings(_ reasons: [StormReason]) -> [StormReason] {
         var (merged, known): ([StormReason], [[AnyHashable]: [Int]]) = ([], [:])
         for reason in reasons.sorted(by: { $0.from < $1.from }) {

@@ -11,7 +11,7 @@ struct Scenario: Sendable {
         case download = "half of a file is stored"
         case upload = "half of a photo is sent"
 
-        /// The beginning of the names of all scenarios with this kind of work.
+        /// The text with which the names of the scenarios for this kind of work begin.
         var name: String {
             switch self {
             case .scheduled: "scheduled"

@@ -9,7 +9,7 @@ enum Detour: Sendable {
     case challenge(AuthenticationDemand)
     /// The cached response is still valid.
     case notModified(CachedResponse)
-    /// The response is rejected, or only a part of it is accepted.
+    /// The task fails with this error, because the response is not accepted completely.
     case refused(URLError)
 
     /// - Parameters:

@@ -35,7 +35,7 @@ struct Attempts {
     /// Completes the slow work of ended attempts before the transaction, because other processes cannot write to the ledger
     /// during the transaction. Small complete files also get their final names.
     ///
-    /// - Returns: The remaining events, and whether names in the spool have to be synced to the disk.
+    /// - Returns: The events that are not completed yet, and whether new file names in the spool have to be synced to the disk.
     mutating func finishEnded(_ heard: [AgentEvent]) -> (heard: [AgentEvent], hasLinked: Bool) {
         var hasLinked = false
         let left = heard.compactMap { event -> AgentEvent? in

@@ -32,7 +32,8 @@ package struct AlertArea: Sendable, Equatable {
     /// with a place.
     package var isPlaceable: Bool { isPlaced || !circles.isEmpty }
 
-    /// `true` if the area is drawn or the region table has one of its codes. A circle without a radius is ignored.
+    /// `true` if the area is drawn on a map, or if the region table contains at least one code of the area. A circle without a
+    /// radius is ignored.
     var isPlaced: Bool { isDrawn || !regions.isEmpty }
 
     /// `true` if the area may contain more places than its codes show. An undrawn area is incomplete if, for each type of code,

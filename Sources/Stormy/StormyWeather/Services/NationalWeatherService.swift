@@ -88,7 +88,7 @@ package struct NationalWeatherService: WeatherService {
     }
 
     /// Returns the WMO code that is nearest to words such as "Slight Chance Showers And Thunderstorms". For weather without
-    /// thunder, the intensity is not distinguished.
+    /// thunder, the code does not depend on the intensity.
     private static func code(_ words: String) -> Int? {
         let codes: [(String, Int)] = [
             ("thunder", 95), ("t-storm", 95), ("tstm", 95), ("freezing", 66), ("sleet", 66), ("snow", 73), ("showers", 80),

@@ -8,7 +8,8 @@ enum ServiceTime {
 
     /// Returns the date of a unix time, or of a text such as `2026-02-06T16:30`, with optional seconds and zone.
     ///
-    /// - Parameter utcOffset: the offset of times without a zone, in seconds. `nil` if such times cannot be converted.
+    /// - Parameter utcOffset: the offset from UTC, in seconds, of times without a time zone. `nil` if such times cannot be
+    ///   converted.
     static func date(_ value: JSONValue?, utcOffset: Int? = nil) -> Date? {
         // Unix times are GMT. The service's offset is not added, because the offset is only for the names of days.
         if let seconds = value?.finite { return instant(seconds) }
