@@ -8,7 +8,7 @@ import Testing
 extension WarningDocumentTests {
     @Test(
         arguments: [
-            ("<status>Actual</status>", "", "1 of the linked documents could not be read"),
+            ("<status>Actual</status>", "", "1 of the feed's documents could not be read"),
             ("<event>Severe Thunderstorm</event>", "<event></event>", ""),
             ("<severity>Severe</severity>", "<severity>Severo</severity>", "have no severity that Stormy can read"),
             ("<severity>Severe</severity>", "", "have no severity that Stormy can read"),

@@ -386,7 +386,7 @@ import Testing
                     "\(said)")
                 #expect(
                     said.errors.contains(
-                        "1 of the linked documents were not used, because they exceed a limit or their links are not valid"),
+                        "1 of the feed's documents were not used, because they exceed a limit or their links are not valid"),
                     "\(said)")
             }
             #expect(server.requests(matching: "/cap/*").count == 7, "each once")

@@ -171,9 +171,9 @@ import Testing
         (found.missing, found.notRequested, found.leftOut) = (1, 250, 3)
         #expect(
             found.lacking == [
-                "1 of the linked documents could not be read, and will be requested again",
-                "250 of the linked documents were not requested yet, because there are too many for one check",
-                "3 of the linked documents were not used, because they exceed a limit or their links are not valid",
+                "1 of the feed's documents could not be read, and will be requested again",
+                "250 of the feed's documents were not requested yet, because there are too many for one check",
+                "3 of the feed's documents were not used, because they exceed a limit or their links are not valid",
             ])
     }
 

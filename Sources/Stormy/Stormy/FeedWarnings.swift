@@ -154,7 +154,7 @@ struct FeedWarnings: Sendable {
                 (notRequested, "documents were not requested yet, because there are too many for one check"),
                 (leftOut, "documents were not used, because they exceed a limit or their links are not valid"),
             ]
-            let sentences = counts.filter { $0.0 > 0 }.map { "\($0.0) of the linked \($0.1)" }
+            let sentences = counts.filter { $0.0 > 0 }.map { "\($0.0) of the feed's \($0.1)" }
             return unusable == 0
                 ? sentences : sentences + ["\(unusable) of the entries of the feed have no readable warning and no usable link"]
         }

@@ -33,7 +33,7 @@ struct UploadVerb: AsyncParsableCommand {
     var files: [String] = []
     @Option(help: "The name of a configured destination.", completion: .destinations) var to: String?
     @Option(
-        help: "The place whose latest storm is in the photos. Default: the storm that waits longest for a photo.",
+        help: "The place whose latest storm is in the photos. Default: the place whose storm waits longest for a photo.",
         completion: .places) var storm: String?
     @Flag(help: "Choose photos with the desktop's file chooser if no file is named, and report problems in a notification.")
     var choose = false
