@@ -84,7 +84,7 @@ struct ArchitectureChecker {
                 [
                     "Date()", "Date.now", "FileManager", "ProcessInfo", "TimeZone.current", "Calendar.current",
                     ".random(", "UUID()", "Thread", "print(",
-                ], "a pure module knows no clock, chance, disk or process")
+                ], "a pure module does not use a clock, random numbers, the disk or processes")
         }
         return findings
     }

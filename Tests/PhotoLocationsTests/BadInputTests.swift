@@ -129,7 +129,7 @@ import Testing
         #expect(!cleaned.contains("47.37") && !cleaned.contains("8.549") && cleaned.contains("<html>"))
     }
 
-    /// The archive contains the photo without compression. The directory of the archive is not changed.
+    /// The archive contains the photo without compression. The list of files at the end of the archive is not changed.
     @Test func `a photo in a ZIP archive behind a JPEG picture is cleaned`() throws {
         let archive = Array("PK\u{3}\u{4}\0\0\0\0\0\0photo.jpg".utf8) + photo + Array("PK\u{1}\u{2}photo.jpg".utf8)
         let cleaned = try Cleaned(Samples.jpeg() + archive)

@@ -65,7 +65,7 @@ import Testing
         let boxes = [UInt8](repeating: 0, count: 0) + (0..<100_000).flatMap { _ in Samples.box("free", []) }
         try search(Samples.film + Samples.box("moov", boxes))
         try search([0xFF, 0xD8] + (0..<100_000).flatMap { _ in Samples.segment(0xE5, [1, 2]) })
-        // Each directory points to the next directory.
+        // Each TIFF directory points to the next TIFF directory.
         let pages = (0..<100_000).flatMap {
             Samples.directory([], at: 0, next: 0).prefix(2) + Samples.little(8 + 6 * ($0 + 1), 4)
         }

@@ -26,7 +26,7 @@ enum Samples {
         Entry(tag: tag, type: 2, count: text.utf8.count + 1, value: Array(text.utf8) + [0])
     }
 
-    /// Returns a directory at an offset, followed by its values.
+    /// Returns a TIFF directory at an offset. The values of its entries follow the directory.
     static func directory(_ entries: [Entry], at offset: Int, next: Int = 0, isLittle: Bool = true) -> [UInt8] {
         let number = isLittle ? little : big
         var (result, values) = (number(entries.count, 2), [UInt8]())

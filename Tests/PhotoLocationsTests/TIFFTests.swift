@@ -10,7 +10,8 @@ import Testing
         #expect(!cleaned.contains("Zurich") && cleaned.contains("Maker of cameras"))
         let place = try #require(cleaned.places.first)
         #expect(abs(place.latitude! - Samples.latitude) < 1e-6 && abs(place.longitude! - Samples.longitude) < 1e-6)
-        // The pointer to the GPS directory is unchanged. After the cleaning, this directory has only one entry, the version.
+        // The pointer to the GPS directory is unchanged. After the cleaning, the GPS directory has only one entry, the version
+        // (GPSVersionID).
         let number = isLittle ? Samples.little : Samples.big
         let directory = tiff.count - Samples.directory(Samples.gps(isLittle: isLittle), at: 0, isLittle: isLittle).count
         #expect(Array(cleaned.bytes[directory..<directory + 2]) == number(1, 2))
@@ -28,7 +29,7 @@ import Testing
     }
 
     @Test func `pages and levels of other directories are unchanged`() throws {
-        // The file has directories with strips. The last directory also points to a GPS directory.
+        // The file has TIFF directories with strips. The last TIFF directory also points to a GPS directory.
         let pixels = [UInt8]((0..<200).map { UInt8($0) })
         let strip = [
             Samples.Entry(tag: 0x111, type: 4, count: 1, value: Samples.little(8, 4)),
@@ -192,7 +193,7 @@ import Testing
 
     @Test func `a GPS pointer into another directory loses its meaning`() throws {
         var tiff = Samples.tiff(hasGPS: false)
-        // The entry of the maker is changed into a pointer to the directory that contains this entry.
+        // The entry of the maker is changed into a pointer to the TIFF directory that contains this entry.
         tiff.replaceSubrange(
             10..<22, with: Samples.little(0x8825, 2) + Samples.little(4, 2) + Samples.little(1, 4) + Samples.little(8, 4))
         let cleaned = try Cleaned(tiff)

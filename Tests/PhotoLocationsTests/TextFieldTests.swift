@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    /// The range of the strip overlaps the text or the directory.
+    /// The range of the strip overlaps the text or the TIFF directory.
     @Test(arguments: texts, [4_000, 100_000, 0xFFFF_FFFF]) func `a wrong size of a strip hides no text`(
         _ text: String, _ size: Int
     ) throws {
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    /// Eight bytes before the directory were lost. An offset therefore points to the minutes instead of the degrees.
+    /// Eight bytes before the GPS directory were lost. An offset therefore points to the minutes instead of the degrees.
     @Test(arguments: [true, false]) func `a GPS directory that moved loses its numbers`(_ isLittle: Bool) throws {
         let number = isLittle ? Samples.little : Samples.big
         let header = (isLittle ? [0x49, 0x49] : [0x4D, 0x4D]) + number(42, 2) + number(8, 4)

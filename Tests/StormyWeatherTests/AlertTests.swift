@@ -689,7 +689,8 @@ private struct Lineage {
             let known = newest
             newest = newest.indices.map { "\(number).\($0).\(update + 1)" }
             steps.append(issue(.update, { "\(number).\($0).\(update + 1)" }, { [known[$0]] }))
-            // The warning is split. One part continues in another area, with a message shortly before or after this message.
+            // The warning is split. One part of the warning continues in another area. The message about this part is sent 10
+            // seconds before or after this message.
             if Int.random(in: 0..<3, using: &random) == 0 {
                 let moment = Bool.random(using: &random) ? 10.0 : -10
                 steps[steps.count - 1] += known.indices.map { chain in

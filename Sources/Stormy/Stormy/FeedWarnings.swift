@@ -34,7 +34,8 @@ struct FeedWarnings: Sendable {
     /// Requests all feeds at the same time, so that a stalled feed does not delay the other feeds. MeteoAlarm is requested only
     /// for places without a national service. Call ``refreshSubstitutes(for:within:)`` afterwards for the other places.
     ///
-    /// - Parameter limit: the time for all feeds. When the time is up, the next check requests the remaining documents.
+    /// - Parameter limit: the maximum time for all feeds. Documents that were not requested within this time are requested by the
+    ///   next check.
     /// - Returns: The number of new documents that were not requested, because a feed has too many documents for one check.
     /// - Throws: an error of the store. If a feed has an error, the error is stored for each place.
     @discardableResult
@@ -257,8 +258,8 @@ struct FeedWarnings: Sendable {
             messages: messages, missing: missing, notRequested: lacking.count - missing, leftOut: leftOut, emptyLinks: emptyLinks)
     }
 
-    /// Requests documents until the time is up, or until the total size reaches the limit. A document that cannot be read is
-    /// requested again by the next check.
+    /// Requests documents until the time limit is reached, or until the total size reaches its limit. A document that cannot be
+    /// read is requested again by the next check.
     ///
     /// - Parameter known: The addresses of stored documents. The server sends such a document only if the document has changed.
     private func documents(

@@ -106,7 +106,7 @@ package struct NoonSchedule: Sendable {
 
 /// The work of the daily check.
 struct NoonCheck {
-    /// The maximum time for all feeds of warnings. Because of this limit, a slow feed delays the end of the check only a little.
+    /// The maximum time for all warning feeds. Because of this limit, a slow feed delays the end of the check only a little.
     private static let feedTime: Duration = .seconds(15)
 
     let store: StormyStore

@@ -242,7 +242,7 @@ package struct Assessment: Sendable, Equatable, Codable {
     package var unconfirmed: [StormReason]?
     /// The name of the second service. This service was also requested, because the first forecast had unconfirmed thunder.
     package var second: String?
-    /// The identifiers of messages of warnings that have ended, or that no longer count as a storm. If a storm has only such
+    /// The identifiers of the messages whose warnings have ended or no longer count as a storm. If a storm has only such
     /// warnings, the storm is marked as no longer expected.
     package var cancelled: [String]?
     /// The next hours for which no service has values. See ``StormRule/unknownHours(in:now:)``. `nil` if all of these hours are

@@ -37,7 +37,7 @@ package enum WeatherError: Error, Equatable, Sendable {
     case notModified
     /// The service has no data for the place.
     case notCovered
-    /// The response is neither a warning of the Common Alerting Protocol nor a feed of warnings.
+    /// The response is neither a warning of the Common Alerting Protocol nor a warning feed.
     case notCAP
     /// The number of warnings that cannot be read.
     case unreadableWarnings(Int)

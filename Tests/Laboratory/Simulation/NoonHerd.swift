@@ -38,7 +38,7 @@ package struct NoonHerd: Sendable {
         let (dice, policy) = (Dice(seed: seed), RetryPolicy.standard)
         var outcome = Outcome()
         // The requests of each second of the day. For each request, the entry contains the number of earlier attempts of the
-        // installation, and the second at which its noon was.
+        // installation, and the time of its noon in seconds.
         var asking = [[(attempts: Int, noon: Int)]](repeating: [], count: Self.zones * 3_600 + Self.patience + 1)
         for number in 0..<installations {
             let noon = number % Self.zones * 3_600

@@ -4,7 +4,7 @@ import Foundation
 enum JPEG {
     /// Returns a picture of one pixel, with its name as a comment. Pictures with different names have different bytes.
     ///
-    /// - Parameter isLocated: Whether the picture has a GPS position, which the photo cleaner removes.
+    /// - Parameter isLocated: `true` if the picture has a GPS position, which the photo cleaner removes.
     static func picture(_ name: String, isLocated: Bool = false) -> Data {
         var picture = start
         if isLocated { picture += segment(0xE1, position) }
@@ -24,7 +24,7 @@ enum JPEG {
         return Data(head) + content
     }
 
-    /// An Exif block whose first directory points to a GPS directory with a latitude.
+    /// An Exif block whose first TIFF directory points to a GPS directory with a latitude.
     private static var position: Data {
         func little16(_ value: Int) -> [UInt8] { [UInt8(value & 0xFF), UInt8(value >> 8)] }
         func little32(_ value: Int) -> [UInt8] { little16(value & 0xFFFF) + little16(value >> 16) }

@@ -9,7 +9,8 @@ import Synchronization
 struct WeatherOpening: Sendable {
     /// The number of places that are requested at the same time.
     private static let lanes = 6
-    /// The maximum time for all feeds of warnings. When the time is up, the next check requests the remaining documents.
+    /// The maximum time for all warning feeds. Documents that were not requested within this time are requested by the next
+    /// check.
     private static let feedTime: Duration = .seconds(15)
     /// The maximum time for the official services of all places, and the maximum time for MeteoAlarm, which replaces services
     /// that failed.
