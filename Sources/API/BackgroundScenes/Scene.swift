@@ -118,7 +118,7 @@ extension Scene {
 }
 
 extension Scene {
-    /// Handles background work of this kind.
+    /// Adds an action that handles background work of the kind `task`.
     ///
     /// The launch ends when `action` returns. A launch for the events of a background session also waits until the session's
     /// delegates have received all events. If the launch began transfers, the launch continues while an attempt at one of these

@@ -29,7 +29,7 @@ extension BGTaskScheduler {
         public let code: Code
         /// The reason, as a sentence for the user. Apple's API has no equivalent.
         public let reason: String
-        /// The error that was the cause if the code is ``Code/unavailable``. Apple's API has no equivalent.
+        /// The error that caused this error, if the code is ``Code/unavailable``. Apple's API has no equivalent.
         public let underlyingError: (any Swift.Error)?
 
         /// - Parameters:

@@ -263,7 +263,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
 
 /// The maximum number of pending requests of each kind. The numbers are equal to Apple's numbers.
 enum PendingLimit {
-    /// Returns the maximum number for a kind of request, or `nil` if the number is not limited.
+    /// Returns the maximum number of pending requests of one kind, or `nil` if the number is not limited.
     static func of(_ kind: LaunchKind) -> Int? { isLifted ? nil : kind == .appRefresh ? 1 : 10 }
 
     /// `true` if the limit is removed, because a benchmark or a stress test needs more requests. Only debug builds can remove the

@@ -57,9 +57,9 @@ extension BackgroundTask where Request == String, Response == Void {
 }
 
 extension BackgroundTask where Request == Void, Response == Void {
-    /// A change of the day, the clock or the time zone. The agent launches the app for such changes if an earlier process of the
-    /// app had a scene for this task. The agent then keeps running. Apple's API has no equivalent: on iOS only running apps are
-    /// notified of a change.
+    /// Work that the app does after a new day has begun, or after the clock or the time zone was changed. The agent launches the
+    /// app for such changes if an earlier process of the app had a scene for this task. The agent then keeps running. Apple's API
+    /// has no equivalent: on iOS only running apps are notified of a change.
     public static var significantTimeChange: Self {
         Self(kind: .significantTimeChange, matches: { _ in true }, requests: { _ in [()] })
     }

@@ -6,18 +6,18 @@ public struct UNAuthorizationOptions: OptionSet, Sendable {
     public static let badge = UNAuthorizationOptions(rawValue: 1)
     /// Sounds.
     public static let sound = UNAuthorizationOptions(rawValue: 2)
-    /// Notifications on the screen.
+    /// The app may show notifications on the screen.
     public static let alert = UNAuthorizationOptions(rawValue: 4)
-    /// Notifications in a car. The value is stored and has no effect.
+    /// The app may show notifications on the screen of a car. The value is stored and has no effect.
     public static let carPlay = UNAuthorizationOptions(rawValue: 8)
-    /// Alerts that also play their sound in quiet hours.
+    /// The app may show critical alerts, which also play their sound in quiet hours.
     public static let criticalAlert = UNAuthorizationOptions(rawValue: 16)
-    /// A link to the app's notification settings. The value is stored and has no effect, because desktops do not offer such a
-    /// link.
+    /// The desktop shows a link to the app's notification settings. The value is stored and has no effect, because desktops do
+    /// not offer such a link.
     public static let providesAppNotificationSettings = UNAuthorizationOptions(rawValue: 32)
-    /// Quiet notifications without a permission request.
+    /// The app may show quiet notifications, and the user is not asked for permission.
     public static let provisional = UNAuthorizationOptions(rawValue: 64)
-    /// Notifications that are read aloud. Apple deprecated this option. The value is stored and has no effect.
+    /// The notifications of the app may be read aloud. Apple deprecated this option. The value is stored and has no effect.
     public static let announcement = UNAuthorizationOptions(rawValue: 128)
     /// Time-sensitive notifications. Apple deprecated this option, because an interruption level needs no permission.
     public static let timeSensitive = UNAuthorizationOptions(rawValue: 256)
@@ -41,14 +41,14 @@ public enum UNAuthorizationStatus: Int, Sendable {
 public struct UNNotificationPresentationOptions: OptionSet, Sendable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
-    /// The number on the app's icon.
+    /// The badge number is shown on the app's icon.
     public static let badge = UNNotificationPresentationOptions(rawValue: 1)
-    /// The sound.
+    /// The sound of the notification is played.
     public static let sound = UNNotificationPresentationOptions(rawValue: 2)
     /// The combination of ``list`` and ``banner``. Apple deprecated this option. Use ``list`` and ``banner`` instead.
     public static let alert = UNNotificationPresentationOptions(rawValue: 4)
-    /// The entry in the desktop's list of notifications.
+    /// The notification is added to the desktop's list of notifications.
     public static let list = UNNotificationPresentationOptions(rawValue: 8)
-    /// The banner on the screen.
+    /// The notification is shown as a banner on the screen.
     public static let banner = UNNotificationPresentationOptions(rawValue: 16)
 }

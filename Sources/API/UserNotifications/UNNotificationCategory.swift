@@ -7,14 +7,14 @@ public struct UNNotificationCategoryOptions: OptionSet, Sendable, Codable {
     public init(rawValue: UInt) { self.rawValue = rawValue }
     /// The app receives a response when the user closes the notification.
     public static let customDismissAction = UNNotificationCategoryOptions(rawValue: 1)
-    /// Notifications in a car. The value is stored and has no effect.
+    /// The notifications are also shown on the screen of a car. The value is stored and has no effect.
     public static let allowInCarPlay = UNNotificationCategoryOptions(rawValue: 2)
     /// The desktop shows the title even if previews are hidden. The value is stored and has no effect, because the desktop
     /// decides which previews are hidden.
     public static let hiddenPreviewsShowTitle = UNNotificationCategoryOptions(rawValue: 4)
     /// The desktop shows the subtitle even if previews are hidden. The value is stored and has no effect.
     public static let hiddenPreviewsShowSubtitle = UNNotificationCategoryOptions(rawValue: 8)
-    /// Notifications that are read aloud. Apple deprecated this option. The value is stored and has no effect.
+    /// The notifications are also read aloud. Apple deprecated this option. The value is stored and has no effect.
     public static let allowAnnouncement = UNNotificationCategoryOptions(rawValue: 16)
 }
 
@@ -24,7 +24,7 @@ open class UNNotificationCategory: NSObject, NSCopying, @unchecked Sendable {  /
     public let identifier: String
     /// The buttons, in their order.
     public let actions: [UNNotificationAction]
-    /// The identifiers of Siri's intents. The value is stored and has no effect.
+    /// The identifiers of the actions that Siri offers for the notifications (intents). The value is stored and has no effect.
     public let intentIdentifiers: [String]
     /// Additional behavior of the notifications.
     public let options: UNNotificationCategoryOptions

@@ -8,7 +8,7 @@ public enum UNNotificationSetting: Int, Sendable {
     case enabled = 2
 }
 
-/// The way in which a notification is shown.
+/// The form in which a notification appears on the screen: as a banner, as an alert, or not at all.
 public enum UNAlertStyle: Int, Sendable {
     case none = 0
     /// The notification disappears after some time.
@@ -17,7 +17,7 @@ public enum UNAlertStyle: Int, Sendable {
     case alert = 2
 }
 
-/// The condition under which the content of a notification is shown.
+/// The setting that decides whether the content of a notification is shown while the screen is locked.
 public enum UNShowPreviewsSetting: Int, Sendable {
     case always = 0
     case whenAuthenticated = 1

@@ -36,8 +36,8 @@ extension TestDriver {
     /// Stops a running launch for a reason. The driver simulates the cause, and lets virtual time pass until the launch has
     /// ended.
     ///
-    /// - `.expired`: the time limit of the launch ends.
-    /// - `.simulated`: a command ends the launch.
+    /// - `.expired`: the launch reaches its time limit.
+    /// - `.simulated`: the command `simulate expire` ends the launch.
     /// - `.quit`: the agent is stopped.
     /// - `.conditionLost`: network and external power are lost until ``setConditions(_:)`` restores them. Only launches that
     ///   require a network or external power are stopped.

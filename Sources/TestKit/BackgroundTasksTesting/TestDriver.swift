@@ -195,7 +195,7 @@ public actor TestDriver {
     private enum Work: Hashable {
         /// A launch or a command that does not wait for virtual time.
         case process(Int64)
-        /// Tasks that run or are queued.
+        /// Swift tasks of the app that are running or queued.
         case tasks
     }
 

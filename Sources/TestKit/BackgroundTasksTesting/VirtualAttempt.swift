@@ -66,7 +66,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's ru
         post(.ended(id, WireEnd(head: head, failure: failure, bytesSent: sent, bytesReceived: received)))
     }
 
-    /// Ends the attempt of a dead agent. The app is not notified, and the server sees a closed connection.
+    /// Ends the attempt of an agent that was killed. The app is not notified, and the server sees a closed connection.
     func forget() {
         guard !isOver else { return }
         isOver = true

@@ -8,7 +8,7 @@ public final class FormStore: MountedStore {
     public struct File: Sendable, Equatable {
         /// The name of the form's field.
         public let field: String
-        /// The file name from the client.
+        /// The name of the file, as the client sent it.
         public let name: String
         /// The complete bytes.
         public let contents: Data

@@ -26,7 +26,7 @@ public struct DoctorCommand: BackgroundCommand {
 
     public var effect: CommandEffect { .examines }
 
-    /// The values that an app's own examination may need.
+    /// The values that `doctor` passes to an examination that the app adds.
     public struct Context: Sendable {
         /// The words that a user types before a command of this app.
         public let command: String

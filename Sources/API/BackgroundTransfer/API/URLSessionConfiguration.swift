@@ -43,7 +43,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     open var waitsForConnectivity = false
     /// The maximum number of simultaneous connections of this session's transfers to one host.
     open var httpMaximumConnectionsPerHost = 6
-    /// The service type of the traffic. The value is stored and has no effect.
+    /// The kind of data that the session transfers, for example video or voice. The value is stored and has no effect.
     open var networkServiceType: URLRequest.NetworkServiceType = .default
     /// The rule for the use of cached responses. The rule applies to requests that have no cache policy. Only ordinary sessions
     /// use cached responses.
@@ -104,8 +104,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// A Boolean value that indicates whether transfers are allowed to use a network of very little capacity, such as a satellite
     /// link. The value is stored and has no effect, because no Linux desktop reports this property of a network.
     open var allowsUltraConstrainedNetworkAccess = false
-    /// A Boolean value that indicates whether the classic loading mode is used. The value is stored and has no effect, because
-    /// only one mode exists.
+    /// A Boolean value that indicates whether the session loads data with Apple's older implementation. The value is stored and
+    /// has no effect, because only one implementation exists.
     open var usesClassicLoadingMode = true
     /// The way in which a connection uses several networks at the same time. The value is stored and has no effect.
     open var multipathServiceType: MultipathServiceType = .none

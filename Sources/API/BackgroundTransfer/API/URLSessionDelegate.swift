@@ -17,8 +17,8 @@ public protocol URLSessionDelegate: AnyObject, SendableMetatype {
     /// Reports that the session has removed its reference to the delegate and will send no more events. `error` is always `nil`.
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
 
-    /// Asks for a credential for a server, if the task's delegate does not implement a method for challenges. Only ordinary
-    /// sessions call this method.
+    /// Asks the delegate for a credential for a server, if the task's delegate does not implement a method for challenges. Only
+    /// ordinary sessions call this method.
     ///
     /// Differs from Apple: the method is never called with `NSURLAuthenticationMethodServerTrust`. The system always verifies
     /// certificates, so a delegate cannot pin a certificate or trust a private certificate.
@@ -26,7 +26,7 @@ public protocol URLSessionDelegate: AnyObject, SendableMetatype {
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
 
-    /// Asks for a credential for a server (`async` form).
+    /// Asks the delegate for a credential for a server (`async` form).
     func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
@@ -42,13 +42,13 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
     /// Reports that a task was created. The task is suspended.
     func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask)
 
-    /// Asks for the request of a delayed task. Differs from Apple: the method is never called, because a task with an
-    /// `earliestBeginDate` begins with the original request.
+    /// Asks the delegate for the request of a delayed task. Differs from Apple: the method is never called, because a task with
+    /// an `earliestBeginDate` begins with the original request.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void)
 
-    /// Asks for the request of a delayed task (`async` form). Differs from Apple: the method is never called.
+    /// Asks the delegate for the request of a delayed task (`async` form). Differs from Apple: the method is never called.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest
     ) async -> (URLSession.DelayedRequestDisposition, URLRequest?)
@@ -57,40 +57,42 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
     /// most once for each task.
     func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
 
-    /// Asks for the request that follows a redirect. Call the handler with the proposed request, with another request, or with
-    /// `nil` to receive the redirect itself as the response. The session sends the chosen request with its method, headers, body
-    /// and timeout unchanged. If the redirect leads to another server, the proposed request contains no secrets of the first
-    /// server. Only ordinary sessions call this method, because the agent follows all redirects of background sessions.
+    /// Asks the delegate for the request that follows a redirect. Call the handler with the proposed request, with another
+    /// request, or with `nil` to receive the redirect itself as the response. The session sends the chosen request with its
+    /// method, headers, body and timeout unchanged. If the redirect leads to another server, the proposed request contains no
+    /// secrets of the first server. Only ordinary sessions call this method, because the agent follows all redirects of
+    /// background sessions.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void)
 
-    /// Asks for the request that follows a redirect (`async` form).
+    /// Asks the delegate for the request that follows a redirect (`async` form).
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest
     ) async -> URLRequest?
 
-    /// Asks for a credential for `Basic` or `Digest` authentication. If the delegate provides no credential, the app receives the
-    /// response with status 401. The method is called at most three times for each task. Only ordinary sessions call this method.
+    /// Asks the delegate for a credential for `Basic` or `Digest` authentication. If the delegate provides no credential, the app
+    /// receives the response with status 401. The method is called at most three times for each task. Only ordinary sessions call
+    /// this method.
     ///
     /// Differs from Apple: the method is never called about a certificate, so a delegate cannot pin certificates.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
 
-    /// Asks for a credential (`async` form).
+    /// Asks the delegate for a credential (`async` form).
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
 
-    /// Asks for the body of a streamed upload. The method is called at the start of the upload, and again after a redirect or a
-    /// challenge. Call the handler with a stream that is not open yet. Only ordinary sessions call this method.
+    /// Asks the delegate for the body of a streamed upload. The method is called at the start of the upload, and again after a
+    /// redirect or a challenge. Call the handler with a stream that is not open yet. Only ordinary sessions call this method.
     func urlSession(
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void)
 
-    /// Asks for the body of a streamed upload (`async` form).
+    /// Asks the delegate for the body of a streamed upload (`async` form).
     func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async
         -> InputStream?
 
@@ -121,7 +123,7 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void)
 
-    /// Asks for the next step after the response headers (`async` form).
+    /// Asks the delegate for the next step after the response headers (`async` form).
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
     ) async -> URLSession.ResponseDisposition

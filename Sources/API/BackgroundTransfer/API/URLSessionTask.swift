@@ -79,8 +79,8 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     private let request: URLRequest?
     /// The request that is being sent.
     ///
-    /// Differs from Apple: for a background task the value is always the original request. The URL of the response shows
-    /// redirects.
+    /// Differs from Apple: for a background task the value is always the original request. After a redirect, the URL of the
+    /// response is the new address.
     open var currentRequest: URLRequest? { facts.withLock { $0.currentRequest } ?? originalRequest }
 
     init(session: URLSession, request: URLRequest?, identifier: Int? = nil) {

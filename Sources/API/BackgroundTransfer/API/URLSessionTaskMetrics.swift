@@ -70,7 +70,8 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  //
     public let secureConnectionStartDate: Date?
     /// The date at which the TLS handshake ended.
     public let secureConnectionEndDate: Date?
-    /// The date at which the connection could be used. If the connection has TLS, this date is after the handshake.
+    /// The date at which the connection was ready for the request. If the connection uses TLS, the connection is ready after the
+    /// handshake.
     public let connectEndDate: Date?
     /// The date at which the first byte of the request was sent.
     public let requestStartDate: Date?

@@ -46,7 +46,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
         /// Creates the close code with the given number. The result is never `nil`.
         public init?(rawValue: Int) { self = Self.named.first { $0.rawValue == rawValue } ?? .other(rawValue) }
 
-        /// The number that is sent to the server or received from it.
+        /// The number of the close code in the WebSocket protocol.
         public var rawValue: Int {
             switch self {
             case .invalid: 0

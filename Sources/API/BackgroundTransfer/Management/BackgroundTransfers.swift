@@ -61,7 +61,7 @@ public enum BackgroundTransfers {
     /// The current credentials of an upload's server. These credentials replace the stored credentials, for example after the
     /// user corrected a password.
     public struct Credential: Sendable {
-        /// The name and value of a header.
+        /// The name and the value of the request header that contains the credential.
         public var header: (name: String, value: String)?
         /// The credentials of an S3 bucket, for uploads with `UploadKind.s3`.
         public var s3: S3Access?
