@@ -2,9 +2,9 @@
 public struct UNAuthorizationOptions: OptionSet, Sendable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
-    /// A number on the app's icon.
+    /// The app may show a badge number on its icon.
     public static let badge = UNAuthorizationOptions(rawValue: 1)
-    /// Sounds.
+    /// The app may play sounds with its notifications.
     public static let sound = UNAuthorizationOptions(rawValue: 2)
     /// The app may show notifications on the screen.
     public static let alert = UNAuthorizationOptions(rawValue: 4)
@@ -19,7 +19,7 @@ public struct UNAuthorizationOptions: OptionSet, Sendable {
     public static let provisional = UNAuthorizationOptions(rawValue: 64)
     /// The notifications of the app may be read aloud. Apple deprecated this option. The value is stored and has no effect.
     public static let announcement = UNAuthorizationOptions(rawValue: 128)
-    /// Time-sensitive notifications. Apple deprecated this option, because an interruption level needs no permission.
+    /// The app may show time-sensitive notifications. Apple deprecated this option, because an interruption level needs no permission.
     public static let timeSensitive = UNAuthorizationOptions(rawValue: 256)
 }
 
