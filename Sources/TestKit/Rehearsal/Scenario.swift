@@ -138,7 +138,7 @@ extension Scenario {
             $0.continueResponses()
         },
         Scenario(
-            .check, "ended by hand", promise: "The check ends in the same way as when its time is up.",
+            .check, "ended by hand", promise: "The check ends in the same way as at its time limit.",
             expects: "check expired, delivery completed; \(once)", grace: patience
         ) {
             try $0.verb("simulate", "expire", "StormyNoon")
@@ -147,7 +147,7 @@ extension Scenario {
         },
         Scenario(
             .check, "SIGTERM of the app",
-            promise: "The check ends in the same way as when its time is up, because any SIGTERM calls the expiration handler.",
+            promise: "The check ends in the same way as at its time limit, because any SIGTERM calls the expiration handler.",
             expects: "check expired, delivery completed; \(once)", grace: patience
         ) {
             try $0.send(SIGTERM, to: .app)

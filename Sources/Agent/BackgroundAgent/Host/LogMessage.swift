@@ -160,9 +160,9 @@ package enum LogField: String, CaseIterable, Sendable {
     package var meaning: String {
         switch self {
         case .action: "the key of the pressed button; `default` if the user pressed the notification itself"
-        case .bytes: "the number of bytes"
-        case .count: "the number of notifications"
-        case .file: "the name of a file, without the folder"
+        case .bytes: "the size of the removed file in bytes"
+        case .count: "the number of notifications in the summary"
+        case .file: "the name of the removed file, without the folder"
         case .generation: "1 for the first launch of a request; each retry has a higher number"
         case .host: "the server: scheme, name and port"
         case .identifier: "the identifier of the request or session"
@@ -171,12 +171,12 @@ package enum LogField: String, CaseIterable, Sendable {
         case .launch: "the number of the launch in the history"
         case .notification: "the identifier of the notification"
         case .outcome: "the outcome of the launch or transfer, as in the history"
-        case .pid: "the PID of a process"
+        case .pid: "the process id (PID) of the agent or of the app"
         case .reason: "the reason in words; empty if there was no error"
-        case .seconds: "a length of time in seconds"
+        case .seconds: "the time in seconds until the next attempt or the next read"
         case .transfer: "the number of the transfer, as the command `transfers` shows it"
-        case .tries: "the number of attempts"
-        case .until: "the time at which work is due; empty if no work is due at a known time"
+        case .tries: "the number of failed attempts to use the ledger"
+        case .until: "the time at which the next work is due; empty if this time is not known"
         case .zone: "the identifier of the time zone"
         }
     }
