@@ -19,7 +19,8 @@ public struct UNAuthorizationOptions: OptionSet, Sendable {
     public static let provisional = UNAuthorizationOptions(rawValue: 64)
     /// The notifications of the app may be read aloud. Apple deprecated this option. The value is stored and has no effect.
     public static let announcement = UNAuthorizationOptions(rawValue: 128)
-    /// The app may show time-sensitive notifications. Apple deprecated this option, because an interruption level needs no permission.
+    /// The app may show time-sensitive notifications. Apple deprecated this option, because an interruption level needs no
+    /// permission.
     public static let timeSensitive = UNAuthorizationOptions(rawValue: 256)
 }
 
