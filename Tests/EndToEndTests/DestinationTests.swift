@@ -208,7 +208,9 @@ extension EndToEnd {
             #expect(try home.stormy("destination", "remove", "nas").status == 0)
             // The command continues the upload.
             #expect(try answer(["nas", "webdav"] + answers(.webdav), "destination", "add").status == 0)
-            try home.wait("the photo") { try $0.transfers().contains { $0.session == "StormyPhotos" && $0.state == .completed } ? true : nil }
+            try home.wait("the photo") {
+                try $0.transfers().contains { $0.session == "StormyPhotos" && $0.state == .completed } ? true : nil
+            }
             #expect(UploadWay.photos(in: store) == [JPEG.withoutPosition])
         }
     }

@@ -177,7 +177,8 @@ struct UploadAdvice: Sendable {
                 ? "Check that the server is running, and the host and port of url in \(server.settings)." : nil
         case -1200: "Check the scheme and the port of url in \(server.settings)."
         case -3001: "Restore the certificate authority file, or correct ca_file in \(server.settings)."
-        case -3002: "If the destination is still configured, retry the upload. If not, add the destination again, or cancel the upload."
+        case -3002:
+            "If the destination is still configured, retry the upload. If not, add the destination again, or cancel the upload."
         case -3003: "Correct the permissions of the file, then retry the upload."
         default: nil
         }

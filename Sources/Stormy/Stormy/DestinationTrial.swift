@@ -33,6 +33,7 @@ package struct DestinationTrial: Sendable {
             return .cannotBeTried("the address is for a single file, and a test picture would replace this file")
         }
         // A trial would cancel the trial of another command, because both have the same session.
+        try AppRuntime.shared.directories.createStateFolders()
         let lock = try FileLock.wait(for: AppRuntime.shared.directories.state.appendingPathComponent("trial.lock"))
         defer { withExtendedLifetime(lock.descriptor) {} }
         if AppRuntime.shared.startAgent() == .forbidden {
@@ -41,7 +42,8 @@ package struct DestinationTrial: Sendable {
             )
         }
         try Self.cancelEarlierTrials()
-        let number = try queue()
+        let (session, number) = try queue()
+        defer { session.finishTasksAndInvalidate() }
         let status = try await end(of: number)
         guard status.state == .completed else {
             try BackgroundTransfers.perform(.cancel, on: .ids([number]))
@@ -51,7 +53,8 @@ package struct DestinationTrial: Sendable {
         return .works(removal, address: status.receipt?.url ?? destination.url.absoluteString)
     }
 
-    private func queue() throws -> Int64 {
+    /// - Returns: The session of the upload, and the number of its transfer.
+    private func queue() throws -> (URLSession, Int64) {
         let mark = String(UUID.random().uuidString.prefix(8)).lowercased()
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("stormy-test-\(mark).jpg")
         try Self.picture(mark).write(to: file)
@@ -68,7 +71,7 @@ package struct DestinationTrial: Sendable {
         guard let number = task.transferNumber else {
             throw PhotoUploadError.cannotRead(path: file.path, reason: task.error?.localizedDescription ?? "not queued")
         }
-        return number
+        return (session, number)
     }
 
     /// A delegate, because the end of a task without a delegate would stay undelivered.
