@@ -65,6 +65,13 @@ import Testing
         #expect(ConfigurationText(text, path: "c").hasCredential == !isKnown)
     }
 
+    @Test func `a file with an inline table of destinations is not changed`() {
+        let text = "[upload]\ndestinations = { home = { kind = \"put\", url = \"https://h/\" } }\n"
+        #expect(throws: ConfigurationText.Failure.otherEffect(path: "c")) {
+            try ConfigurationText(text, path: "c").adding("nas", Self.destination())
+        }
+    }
+
     @Test func `a text that becomes too large is refused`() {
         let text = "#" + String(repeating: "x", count: (1 << 20) - 30) + "\n"
         #expect(throws: ConfigurationText.Failure.tooLarge(path: "c")) {

@@ -50,9 +50,10 @@ package struct ConfigurationText: Equatable, Sendable {
         if !text.isEmpty { added.text += "\n" }
         added.text += ([section] + Self.lines(of: destination)).joined(separator: "\n") + "\n"
         // The lines of the new destination are only known after the text was parsed.
-        let found = try Configuration.parse(text: added.text, path: path).upload.destinations[name]
-        expected.upload.destinations[name]?.lines = found?.lines
-        guard found?.section == section else { throw Failure.otherForm(name: name, path: path) }
+        guard let found = try? Configuration.parse(text: added.text, path: path).upload.destinations[name] else {
+            throw try refusal(of: name, destination)
+        }
+        expected.upload.destinations[name]?.lines = found.lines
         return try added.proved(expected)
     }
 
@@ -84,9 +85,19 @@ package struct ConfigurationText: Equatable, Sendable {
         return try removed.proved(expected)
     }
 
+    /// Returns the reason why a destination cannot be added: its settings are not valid, or the text has an inline table.
+    private func refusal(of name: String, _ destination: Configuration.Destination) throws -> Failure {
+        let alone = ["[upload.destinations.\(name)]"] + Self.lines(of: destination)
+        _ = try Configuration.parse(text: alone.joined(separator: "\n"), path: path)
+        return .otherEffect(path: path)
+    }
+
     private func proved(_ expected: Configuration) throws -> ConfigurationText {
         guard text.utf8.count <= Configuration.maximumBytes else { throw Failure.tooLarge(path: path) }
-        guard try Configuration.parse(text: text, path: path) == expected else { throw Failure.otherEffect(path: path) }
+        // An error about the new text would name lines that the user's file does not have.
+        guard let found = try? Configuration.parse(text: text, path: path), found == expected else {
+            throw Failure.otherEffect(path: path)
+        }
         return self
     }
 

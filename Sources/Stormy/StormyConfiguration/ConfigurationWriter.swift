@@ -39,6 +39,8 @@ package enum ConfigurationWriter {
         var found = stat()
         let kept = old != nil && stat(target, &found) == 0 ? found.st_mode & 0o777 : 0o600
         let mode = new.hasCredential ? kept & 0o700 : kept
+        // A rename would also replace a file that the user protected from changes.
+        if old != nil, access(target, W_OK) != 0 { throw failed() }
         let draft = "\(folder)/.config-\(getpid())"
         // The draft of a process with the same number may remain after a crash.
         unlink(draft)
