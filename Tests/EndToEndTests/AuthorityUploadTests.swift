@@ -94,8 +94,8 @@ extension EndToEnd {
             #expect(try home.stormy("upload", photo.path).status == 0)
             let aside = authority.appendingPathExtension("aside")
             try FileManager.default.moveItem(at: authority, to: aside)
-            // The queued upload does not depend on the current configuration.
-            try home.configure("")
+            // The queued upload keeps the authority file with which it was queued.
+            try configure(.webdav, line: "")
             let agent = try home.startAgent(["BACKGROUND_RETRY_BASE": "0.05"])
             let message = try waitingMessage("is missing")
             #expect(message.hasPrefix("home: The certificate authority file \(authority.path) is missing"), "\(message)")
