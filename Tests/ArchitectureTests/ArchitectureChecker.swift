@@ -69,6 +69,9 @@ struct ArchitectureChecker {
         }
         findings += report(
             source, ["standardError.write(Data", "standardOutput.write(Data"], "ends the process if it cannot be written")
+        findings += report(
+            source, ["Mutex<" + "@Sendable", "Mutex<" + "(@Sendable"],
+            "wraps the function again at each access, without a limit; protect a struct")
         // The module ServerScripts contains fake servers, and does not import ProcessSupport.
         if source.target != "ServerScripts" {
             findings += report(source, ["UUID" + "()"], "is zeros if too many files are open; use UUID.random()")

@@ -9,7 +9,12 @@ package final class OutstandingCalls: Sendable {
 
     private let group = DispatchGroup()
     private let count = Mutex(0)
-    private let idle = Mutex<(@Sendable () -> Void)?>(nil)
+    /// A lock that protects a function directly would wrap the function again at each access, without a limit.
+    private struct Listener {
+        var onIdle: (@Sendable () -> Void)?
+    }
+
+    private let listener = Mutex(Listener())
 
     package init() {}
 
@@ -37,11 +42,11 @@ package final class OutstandingCalls: Sendable {
             return count == 0
         }
         group.leave()
-        if isIdle { idle.withLock { $0 }?() }
+        if isIdle { listener.withLock { $0.onIdle }?() }
     }
 
     /// Calls an action each time that no such call or delivery is running any more.
-    package func onIdle(_ action: @escaping @Sendable () -> Void) { idle.withLock { $0 = action } }
+    package func onIdle(_ action: @escaping @Sendable () -> Void) { listener.withLock { $0.onIdle = action } }
 
     package func finished() async {
         await withCheckedContinuation { continuation in

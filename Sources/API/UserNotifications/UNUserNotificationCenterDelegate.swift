@@ -78,14 +78,18 @@ extension UNUserNotificationCenterDelegate {
 
 /// A handler that runs only at the first call, because some delegates call their handler twice.
 final class Once: Sendable {
-    private let body: Mutex<(@Sendable () -> Void)?>
+    private struct Pending {
+        var body: (@Sendable () -> Void)?
+    }
 
-    init(_ body: @escaping @Sendable () -> Void) { self.body = Mutex(body) }
+    private let pending: Mutex<Pending>
+
+    init(_ body: @escaping @Sendable () -> Void) { pending = Mutex(Pending(body: body)) }
 
     func run() {
-        let body = body.withLock { body in
-            defer { body = nil }
-            return body
+        let body = pending.withLock { pending in
+            defer { pending.body = nil }
+            return pending.body
         }
         body?()
     }

@@ -64,7 +64,12 @@ final class AgentLife: Sendable {
 /// The queue of events from other threads for the agent, with an action that wakes the host.
 final class AgentInbox: Sendable {
     private let events = Mutex<[AgentEvent]>([])
-    private let waker = Mutex<@Sendable () -> Void>({})
+    /// A lock that protects a function directly would wrap the function again at each access, without a limit.
+    private struct Waker {
+        var wake: @Sendable () -> Void = {}
+    }
+
+    private let waker = Mutex(Waker())
 
     func add(_ event: AgentEvent) {
         events.withLock { $0.append(event) }
@@ -80,7 +85,7 @@ final class AgentInbox: Sendable {
 
     func clear() { events.withLock { $0 = [] } }
 
-    func wake() { waker.withLock { $0 }() }
+    func wake() { waker.withLock { $0.wake }() }
 
-    func onWake(_ action: @escaping @Sendable () -> Void) { waker.withLock { $0 = action } }
+    func onWake(_ action: @escaping @Sendable () -> Void) { waker.withLock { $0.wake = action } }
 }

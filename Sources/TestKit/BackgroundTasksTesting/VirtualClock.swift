@@ -87,9 +87,14 @@ public final class VirtualClock: Clock, Sendable {
         try Task.checkCancellation()
     }
 
-    private let onSleepersChange = Mutex<@Sendable () -> Void>({})
+    /// A lock that protects a function directly would wrap the function again at each access, without a limit.
+    private struct Listener {
+        var call: @Sendable () -> Void = {}
+    }
 
-    private func sleepersChanged() { onSleepersChange.withLock { $0 }() }
+    private let listener = Mutex(Listener())
+
+    private func sleepersChanged() { listener.withLock { $0.call }() }
 
     /// Returns whether a task of this launch sleeps until a time of this clock. If the launch of a sleeping task is not known,
     /// the task is assigned to every launch.
@@ -102,7 +107,7 @@ public final class VirtualClock: Clock, Sendable {
         }
     }
 
-    func onSleepersChange(_ action: @escaping @Sendable () -> Void) { onSleepersChange.withLock { $0 = action } }
+    func onSleepersChange(_ action: @escaping @Sendable () -> Void) { listener.withLock { $0.call = action } }
 
     // MARK: Timers of the host
 

@@ -83,13 +83,18 @@ public final class VirtualNotificationServer: Presenter {
 
     private let state = Mutex(State())
     private let clock: VirtualClock
-    private let post = Mutex<@Sendable (PresenterEvent) -> Void>({ _ in })
+    /// A lock that protects a function directly would wrap the function again at each access, without a limit.
+    private struct Receiver {
+        var tell: @Sendable (PresenterEvent) -> Void = { _ in }
+    }
+
+    private let receiver = Mutex(Receiver())
 
     init(clock: VirtualClock) { self.clock = clock }
 
     /// Connects the agent that receives the events. An agent that was connected before receives no more events.
     func connect(_ tell: @escaping @Sendable (PresenterEvent) -> Void) {
-        self.post.withLock { $0 = tell }
+        receiver.withLock { $0.tell = tell }
         let (server, isQuiet) = state.withLock { state -> (String?, Bool?) in
             if case .isGone = state.mood { (nil, nil) } else { (state.server, state.doNotDisturb) }
         }
@@ -97,7 +102,7 @@ public final class VirtualNotificationServer: Presenter {
         if let isQuiet { tell(.doNotDisturb(isQuiet)) }
     }
 
-    private func send(_ event: PresenterEvent) { post.withLock { $0 }(event) }
+    private func send(_ event: PresenterEvent) { receiver.withLock { $0.tell }(event) }
 
     // MARK: The screen
 
@@ -256,7 +261,7 @@ public final class VirtualNotificationServer: Presenter {
             return (.presented(identifier: notice.identifier, serverID: given), state.pause)
         }
         // Only the agent that made the call receives the response, if that agent is still alive.
-        let tell = post.withLock { $0 }
+        let tell = receiver.withLock { $0.tell }
         clock.schedule(after: pause) { [self] in tell(stillTrue(answer)) }
     }
 
@@ -280,7 +285,7 @@ public final class VirtualNotificationServer: Presenter {
             case .isGone, .isFrozen: false
             }
         }
-        let tell = post.withLock { $0 }
+        let tell = receiver.withLock { $0.tell }
         if answers { clock.schedule(after: 0) { tell(.serverAnswers) } }
     }
 

@@ -56,7 +56,7 @@ final class Rehearsal: Sendable {
         self.home = home
         (control, photos, versions) = (equipment.control, equipment.photos, equipment.versions)
         current = Mutex(server)
-        home.surroundings.withLock { [control] in $0 = { control.environment } }
+        home.surroundings.withLock { [control] in $0.variables = { control.environment } }
         server.mount(photos)
     }
 

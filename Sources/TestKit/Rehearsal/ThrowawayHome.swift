@@ -72,7 +72,12 @@ final class ThrowawayHome: Sendable {
     }
 
     /// Returns additional environment variables for commands. The closure is called for each command.
-    let surroundings = Mutex<@Sendable () -> [String: String]>({ [:] })
+    /// A lock that protects a function directly would wrap the function again at each access, without a limit.
+    struct Surroundings {
+        var variables: @Sendable () -> [String: String] = { [:] }
+    }
+
+    let surroundings = Mutex(Surroundings())
     private let verbs = Mutex(Verbs())
     private let isSilent: Bool
     private let isKept: Bool
@@ -111,7 +116,7 @@ final class ThrowawayHome: Sendable {
         let output = Pipe()
         process.executableURL = URL(fileURLWithPath: stormy)
         process.arguments = arguments
-        process.environment = environment.merging(surroundings.withLock { $0 }()) { $1 }
+        process.environment = environment.merging(surroundings.withLock { $0.variables }()) { $1 }
         process.standardOutput = output
         if isSilent { process.standardError = try errorLog() }
         let pid = try verbs.withLock { verbs -> Int32? in

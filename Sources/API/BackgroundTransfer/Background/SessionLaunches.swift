@@ -11,16 +11,21 @@ final class SessionLaunches: Sendable {
 
     typealias EventsHandler = @MainActor @Sendable (String, @escaping @Sendable () -> Void) -> Void
 
-    private let handler = Mutex<EventsHandler?>(nil)
+    /// A lock that protects a function directly would wrap the function again at each access, without a limit.
+    private struct Known {
+        var handler: EventsHandler?
+    }
+
+    private let known = Mutex(Known())
 
     private init() { LaunchHandlers.shared.add(.urlSession) { await SessionLaunches.shared.run($0) } }
 
-    func set(_ handler: @escaping EventsHandler) { self.handler.withLock { $0 = handler } }
+    func set(_ handler: @escaping EventsHandler) { known.withLock { $0.handler = handler } }
 
     /// Runs a launch. Returns `nil` if no code in this process receives the session's events.
     private func run(_ launch: LaunchRecord) async -> Bool? {
         let identifier = launch.identifier
-        if let handler = handler.withLock({ $0 }) {
+        if let handler = known.withLock({ $0.handler }) {
             await call(handler, identifier)
         } else if AppRuntime.shared.part({ SessionRegistry() }).listening(identifier, LaunchContext.currentNumber) == nil {
             return nil

@@ -21,15 +21,20 @@ package final class FileCalls: Sendable {
     /// Returns the error number if a call has to fail, or `nil` if the real system call is made.
     package typealias Fault = @Sendable (Call) -> Int32?
 
-    private let fault = Mutex<Fault?>(nil)
+    /// A lock that protects a function directly would wrap the function again at each access, without a limit.
+    private struct Rule {
+        var fault: Fault?
+    }
+
+    private let rule = Mutex(Rule())
 
     package init() {}
 
     /// Makes system calls fail as `fault` decides. If `fault` is `nil`, the real system calls are made again.
-    package func fail(by fault: Fault?) { self.fault.withLock { $0 = fault } }
+    package func fail(by fault: Fault?) { rule.withLock { $0.fault = fault } }
 
     private func fails(_ call: Call) -> Bool {
-        guard let rule = fault.withLock({ $0 }), let number = rule(call) else { return false }
+        guard let fault = rule.withLock({ $0.fault }), let number = fault(call) else { return false }
         errno = number
         return true
     }
