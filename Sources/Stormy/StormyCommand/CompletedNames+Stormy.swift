@@ -14,8 +14,7 @@ extension CompletionKind {
     /// The names of the configured destinations.
     static var destinations: CompletionKind {
         .custom { _, _, _ in
-            let file = AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
-            return ((try? Configuration.load(path: file))?.upload.destinations.keys).map { $0.sorted() } ?? []
+            ((try? Configuration.load(path: Destinations.file))?.upload.destinations.keys).map { $0.sorted() } ?? []
         }
     }
 }

@@ -11,7 +11,8 @@ struct Destinations {
     private let unwritten: DestinationSecret?
     private let path = Self.file
 
-    private static var file: String {
+    /// The path of the configuration file.
+    static var file: String {
         AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
     }
 

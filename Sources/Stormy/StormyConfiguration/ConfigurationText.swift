@@ -1,3 +1,5 @@
+import Foundation
+
 /// The text of a configuration file, for changes that keep all other lines.
 ///
 /// After each change the new text is parsed. A change is accepted only if exactly the requested setting differs, because a user
@@ -107,8 +109,7 @@ package struct ConfigurationText: Equatable, Sendable {
     }
 
     private static func trimmed(_ line: String) -> String {
-        let isSpace = { (character: Character) in character.isWhitespace }
-        return String(line.drop(while: isSpace).reversed().drop(while: isSpace).reversed())
+        line.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
     private static func lines(of destination: Configuration.Destination) -> [String] {

@@ -35,12 +35,8 @@ extension BackgroundTransfers {
     /// - Throws: an error if the ledger cannot be read or written. An error of the server is a result (``UploadFinding``), and is
     ///   not thrown.
     public static func verifyUpload(_ id: Int64, credential: Credential? = nil) async throws -> UploadFinding {
-        let found = try AppRuntime.shared.ledger().read { transaction in
-            try transaction.transfer(id).map { ($0, try transaction.fact(.server(of: $0))?.region) }
-        }
-        guard let (upload, region) = found, let receipt = upload.receipt else { return .unknown("the file was not uploaded") }
-        let question = UploadCheck(upload: upload, receipt: receipt, credential: credential, region: region)
-        let finding = try await question.query()
+        guard let check = try UploadCheck(id, credential) else { return .unknown("the file was not uploaded") }
+        let finding = try await check.query()
         try record(finding, id)
         return finding
     }
@@ -64,13 +60,29 @@ struct UploadCheck {
     let credential: BackgroundTransfers.Credential?
     let region: String?
 
+    /// Reads an upload. Returns `nil` if the upload has no receipt.
+    init?(_ id: Int64, _ credential: BackgroundTransfers.Credential?) throws {
+        let found = try AppRuntime.shared.ledger().read { transaction in
+            try transaction.transfer(id).map { ($0, try transaction.fact(.server(of: $0))?.region) }
+        }
+        guard let (upload, region) = found, let receipt = upload.receipt else { return nil }
+        (self.upload, self.receipt, self.credential, self.region) = (upload, receipt, credential, region)
+    }
+
+    /// The credentials for an address. The receipt may contain an address on another server. The credentials are sent only to the
+    /// server of the upload.
+    func opener(of url: URL) -> BackgroundTransfers.Credential? {
+        URL(string: upload.url).map(RedirectRule.origin) == RedirectRule.origin(of: url) ? credential : nil
+    }
+
+    /// The address of the Immich site, which can contain a path. The address in the receipt is SITE/photos/ID.
+    static func immichSite(of url: URL) -> URL { url.deletingLastPathComponent().deletingLastPathComponent() }
+
     func query() async throws -> UploadFinding {
         guard let url = URL(string: receipt.url), let method = upload.upload?.method else {
             return .unknown("the address of the file is not recorded")
         }
-        // The receipt may contain an address on another server. The credentials are sent only to the configured server.
-        let isAtHome = URL(string: upload.url).map(RedirectRule.origin) == RedirectRule.origin(of: url)
-        let opener = isAtHome ? credential : nil
+        let opener = opener(of: url)
         switch method.laterQuestion(asked: upload.url, stored: receipt.url) {
         case .file: return try await readBack(request(url, opener))
         case .signedFile:
@@ -100,8 +112,7 @@ struct UploadCheck {
     /// Downloads the original photo from Immich and compares it with the uploaded file. If Immich does not send the photo, for
     /// example because the API key has no permission, compares the SHA-1 that Immich recorded.
     private func askImmich(at url: URL, _ opener: BackgroundTransfers.Credential?) async throws -> UploadFinding {
-        // The address of the Immich site can contain a path. The address in the receipt is SITE/photos/ID.
-        let site = url.deletingLastPathComponent().deletingLastPathComponent()
+        let site = Self.immichSite(of: url)
         let original = site.appendingPathComponent("api/assets/\(url.lastPathComponent)/original")
         let finding = try await readBack(request(original, opener))
         switch finding {

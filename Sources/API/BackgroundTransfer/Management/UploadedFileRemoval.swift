@@ -21,11 +21,8 @@ package enum UploadedFile {
     ///   to the server of the upload.
     /// - Throws: an error if the ledger cannot be read.
     package static func remove(_ id: Int64, credential: BackgroundTransfers.Credential?) async throws -> UploadRemoval {
-        let found = try AppRuntime.shared.ledger().read { transaction in
-            try transaction.transfer(id).map { ($0, try transaction.fact(.server(of: $0))?.region) }
-        }
-        guard let (upload, region) = found, let receipt = upload.receipt else { return .impossible("the file was not uploaded") }
-        return await UploadCheck(upload: upload, receipt: receipt, credential: credential, region: region).remove()
+        guard let check = try UploadCheck(id, credential) else { return .impossible("the file was not uploaded") }
+        return await check.remove()
     }
 }
 
@@ -35,8 +32,7 @@ extension UploadCheck {
         guard let url = URL(string: receipt.url), let method = upload.upload?.method else {
             return .impossible("the address of the file is not recorded")
         }
-        let isAtHome = URL(string: upload.url).map(RedirectRule.origin) == RedirectRule.origin(of: url)
-        let opener = isAtHome ? credential : nil
+        let opener = opener(of: url)
         var request = request(url, opener, "DELETE")
         switch method.laterQuestion(asked: upload.url, stored: receipt.url) {
         case .file where !method.canRemoveFiles: return .impossible("the protocol has no request that removes a file")
@@ -44,8 +40,8 @@ extension UploadCheck {
         case .file, .signedFile: break
         case .offset: request.setValue("1.0.0", forHTTPHeaderField: "Tus-Resumable")
         case .immichAsset:
-            let site = url.deletingLastPathComponent().deletingLastPathComponent()
-            request = self.request(site.appendingPathComponent("api/assets"), opener, "DELETE")
+            let assets = Self.immichSite(of: url).appendingPathComponent("api/assets")
+            request = self.request(assets, opener, "DELETE")
             request.setValue("application/json", forHTTPHeaderField: "Content-Type")
             request.httpBody = try? JSONEncoder().encode(ImmichRemoval(ids: [url.lastPathComponent]))
         }

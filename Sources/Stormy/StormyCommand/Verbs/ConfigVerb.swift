@@ -35,7 +35,7 @@ struct ConfigVerb: AsyncParsableCommand {
 
     func run() async throws {
         guard check else { return Output.line(Configuration.template.replacing("#: ", with: "# ")) }
-        let file = AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
+        let file = Destinations.file
         // This call also checks the password, token or key of each destination.
         let configuration = try Configuration.load(path: file)
         let destinations = Destinations(configuration)

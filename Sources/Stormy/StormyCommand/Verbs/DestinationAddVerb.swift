@@ -40,20 +40,16 @@ struct DestinationAddVerb: AsyncParsableCommand {
 
     func run() async throws {
         try StormyTool.configure()
-        let file = DestinationVerb.file
+        let file = Destinations.file
         let before = try Configuration.load(path: file)
         let name = try checkedName(besides: before)
         var destination = try askedDestination()
         let secret = try askedSecret(of: &destination, name)
         try await tryOut(destination, name, secret)
-        try DestinationVerb.changeFile { text in
-            try secret?.write()
-            do { return try text.adding(name, destination) } catch {
-                secret?.remove()
-                throw error
-            }
-        } undo: {
+        try secret?.write()
+        do { try DestinationVerb.changeFile { try $0.adding(name, destination) } } catch {
             secret?.remove()
+            throw error
         }
         Output.line("Added \(name) to \(file).")
         if let secret { Output.line("The secret is in \(secret.path), which only you can read.") }
@@ -138,8 +134,8 @@ struct DestinationAddVerb: AsyncParsableCommand {
     private func tryOut(
         _ destination: Configuration.Destination, _ name: String, _ secret: DestinationSecret?
     ) async throws {
-        let text = try ConfigurationText("", path: DestinationVerb.file).adding(name, destination)
-        let configuration = try Configuration.parse(text: text.text, path: DestinationVerb.file)
+        let text = try ConfigurationText("", path: Destinations.file).adding(name, destination)
+        let configuration = try Configuration.parse(text: text.text, path: Destinations.file)
         let chosen = try Destinations(configuration, unwritten: secret).named(name)
         if isNotTried { return }
         let finding = try await DestinationTrial(chosen).run()

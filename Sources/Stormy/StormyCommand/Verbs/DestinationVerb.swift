@@ -24,9 +24,6 @@ struct DestinationVerb: AsyncParsableCommand {
         discussion: "Example:\n  stormy destination add\n  stormy destination try home",
         subcommands: [DestinationAddVerb.self, List.self, Try.self, Remove.self])
 
-    /// The path of the configuration file.
-    static var file: String { AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path }
-
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Lists the upload destinations.", discussion: "Example:\n  stormy destination list --json")
@@ -43,7 +40,7 @@ struct DestinationVerb: AsyncParsableCommand {
         }
 
         func run() async throws {
-            let upload = try Configuration.load(path: DestinationVerb.file).upload
+            let upload = try Configuration.load(path: Destinations.file).upload
             let usual = upload.destination(named: nil)?.name
             let rows = upload.destinations.sorted { $0.key < $1.key }.map { name, destination in
                 Row(
@@ -83,7 +80,7 @@ struct DestinationVerb: AsyncParsableCommand {
 
         func run() async throws {
             try StormyTool.configure()
-            let file = DestinationVerb.file
+            let file = Destinations.file
             let before = try Configuration.load(path: file)
             guard let destination = before.upload.destinations[name] else {
                 throw CommandFailure(.notFound, "no destination named \"\(name)\" is configured in \(file)")
@@ -98,9 +95,7 @@ struct DestinationVerb: AsyncParsableCommand {
 
         /// Stops the requests for the removed destination, and shows the number of photos that wait for it.
         private func stopUploads() throws {
-            let photos = try StormyStore.inspect(in: AppRuntime.shared.directories.data)?.photos() ?? []
-            let own = photos.filter { $0.state == .queued && $0.isForDestination(name) == true }
-            let waiting = try PhotoUploads.transfers(of: own).values.filter { !$0.state.hasEnded }.map(\.id).sorted()
+            let waiting = try DestinationVerb.waitingUploads(of: name).ids.sorted()
             guard let first = waiting.first else { return }
             // The next attempt of a stopped upload finds that the destination is not configured.
             try BackgroundTransfers.perform(.pause, on: .ids(Set(waiting)))
@@ -167,34 +162,31 @@ struct DestinationVerb: AsyncParsableCommand {
 
     /// Continues the photos that wait for a destination, with its current settings.
     static func continueUploads(of name: String) throws {
-        let photos = try StormyStore.inspect(in: AppRuntime.shared.directories.data)?.photos() ?? []
-        let own = photos.filter { $0.state == .queued && $0.isForDestination(name) == true }
-        let waiting = try PhotoUploads.transfers(of: own).values.filter { !$0.state.hasEnded }.map(\.id)
+        let (photos, waiting) = try waitingUploads(of: name)
         guard !waiting.isEmpty else { return }
         let destinations = try Destinations()
-        try BackgroundTransfers.perform(.retry, on: .ids(Set(waiting))) {
-            try destinations.of($0, own.bySubmission)?.asCredential
-        }
+        try BackgroundTransfers.perform(.retry, on: .ids(waiting)) { try destinations.of($0, photos)?.asCredential }
         Output.line("\(PhotoRecord.count(waiting.count)) for \(name) \(waiting.count == 1 ? "continues" : "continue").")
     }
 
+    /// Returns the queued photos for a destination by their submission keys, and the numbers of their unfinished transfers.
+    private static func waitingUploads(of name: String) throws -> (photos: [String: PhotoRecord], ids: Set<Int64>) {
+        let photos = try StormyStore.inspect(in: AppRuntime.shared.directories.data)?.photos() ?? []
+        let own = photos.filter { $0.state == .queued && $0.isForDestination(name) == true }
+        let unfinished = try PhotoUploads.transfers(of: own).values.filter { !$0.state.hasEnded }
+        return (own.bySubmission, Set(unfinished.map(\.id)))
+    }
+
     /// Changes the configuration file. Two commands at the same time change the file one after the other.
-    ///
-    /// - Parameter undo: A closure that is called if the file could not be written.
-    static func changeFile(
-        _ change: (ConfigurationText) throws -> ConfigurationText, undo: () -> Void = {}
-    ) throws {
+    static func changeFile(_ change: (ConfigurationText) throws -> ConfigurationText) throws {
         let directories = AppRuntime.shared.directories
         try directories.createStateFolders()
         let lock = try FileLock.wait(for: directories.state.appendingPathComponent("configuration.lock"))
         defer { withExtendedLifetime(lock.descriptor) {} }
+        let file = Destinations.file
         let old = FileManager.default.contents(atPath: file).map { String(decoding: $0, as: UTF8.self) }
         do {
-            let new = try change(ConfigurationText(old ?? "", path: file))
-            do { try ConfigurationWriter.write(new, replacing: old, at: file) } catch {
-                undo()
-                throw error
-            }
+            try ConfigurationWriter.write(change(ConfigurationText(old ?? "", path: file)), replacing: old, at: file)
         } catch let error as ConfigurationText.Failure {
             throw CommandFailure(.badConfiguration, error.description)
         } catch let error as ConfigurationWriter.Failure {
