@@ -47,6 +47,20 @@ import TransferMachines
         #expect(abs(rest - pause) < 0.01)
     }
 
+    @Test(arguments: [-60.0, -7_200, -39_600])
+    func `a clock that is set back while no agent runs does not prolong the pause of a transfer`(_ step: Double) throws {
+        let id = try bench.download()
+        try bench.turn()
+        let attempt = try bench.attempt(id)
+        let broken = WireEnd(head: nil, failure: .connectionLost, bytesSent: 0, bytesReceived: 0)
+        try bench.hear(.transport(.ended(attempt.id, broken)))
+        let pause = try #require(try bench.transfer(id).nextAttemptAt).timeIntervalSince(bench.now)
+        try bench.stepUnseen(step)
+        try bench.startAgent()
+        try bench.pass(pause + 0.01)
+        #expect(try bench.transfer(id).state == .running)
+    }
+
     /// A clock change does not change the remaining time until a planned start.
     @Test func `a clock that is set back does not delay the planned start of a transfer`() throws {
         let id = try bench.download { $0.earliestBegin = bench.now + 3_600 }

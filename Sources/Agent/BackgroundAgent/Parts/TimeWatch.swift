@@ -65,6 +65,8 @@ struct TimeWatch {
     private mutating func creditTimeAway(_ skipped: Double, _ pass: Pass) throws {
         var away = skipped
         if lastRecorded == nil, let seen = try pass.transaction.fact(.lookedAt) {
+            // The clock was set back while no agent was running. An earlier agent computed the dates of pauses with the old clock.
+            setBack += max(seen.timeIntervalSince(pass.now), 0)
             // If an agent exited until a planned date, no work was missed before this date.
             let absence = try pass.transaction.fact(.absence)
             let planned = absence.map { $0.until ?? pass.now } ?? seen
