@@ -254,6 +254,12 @@ struct S3Upload: UploadProtocol {
     }
 
     mutating func begin(_ index: Int) -> UploadOutcome {
+        // An earlier upload may have used a marked name, if the bucket supported no conditions.
+        if plan.order.onlyChecks == true, !isMarked {
+            isMarked = true
+            state = .querying(0, isTaken: false)
+            return .continue
+        }
         if !isMarked, knowledge.lacksConditions == true { return beginWithMarkedName() }
         if !isMarked, knowledge.lacksConditions == nil, !hasProbed {
             state = .probing(index, .create)

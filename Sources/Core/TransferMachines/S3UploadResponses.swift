@@ -95,7 +95,9 @@ extension S3Upload {
         let head = isByGet ? answer.ofCompleteObject : answer
         switch head.status {
         case 200..<300 where head.isPage(inPlaceOf: plan): return pauses.page(head)
-        case 200..<300 where isOurs(head): return finish(index, .length)
+        // The digest in the metadata is the digest that the sender reported. A check reads the object.
+        case 200..<300 where isOurs(head):
+            return plan.order.onlyChecks == true ? compareContent(index, isTaken: isTaken) : finish(index, .length)
         case 200..<300 where search.distrustsHead: return isMarked ? begin(index) : beginWithMarkedName()
         // The server possibly does not store metadata, so the content of the object is compared.
         case 200..<300 where head["x-amz-meta-sha256"] == nil && head.contentLength == plan.order.byteCount:

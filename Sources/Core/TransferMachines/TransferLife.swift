@@ -351,16 +351,19 @@ extension TransferLife {
             kept = keptOfFailed(now, facts)
             let isAnswer = facts.isUpload && facts.hasAnswer
             if case .part = kept {} else if !isProven, !isAnswer { commands.append(.removeFiles) }
+            if facts.onlyChecks { commands.append(.forgetSecrets) }
         }
         // The body of a failed upload is kept, because the user can retry the upload. The request body of a download is used for
         // a single request.
-        if facts.hasBody, outcome == .completed || !facts.isUpload || wish != .adopted { commands.append(.removeBody) }
+        let isRetriable = facts.isUpload && wish == .adopted && !facts.onlyChecks
+        if facts.hasBody, outcome == .completed || !isRetriable { commands.append(.removeBody) }
         return commands + reportCommands
     }
 
     private func keptOfFailed(_ now: Date, _ facts: Facts) -> Kept {
         let partUntil = now.addingTimeInterval(Self.partRetention)
         if facts.isUpload {
+            if facts.onlyChecks { return .nothing }
             if wish == .adopted { return .body(until: Self.bodyEnd) }
             return isProven ? .body(until: partUntil) : .nothing
         }

@@ -164,6 +164,8 @@ extension TransferLife {
         package var hasAnswer: Bool
         /// A token that can be used for the partial file.
         package var newToken: String
+        /// `true` if an upload only checks whether the server has the file. A failed check is not retried, so its copy is removed.
+        package var onlyChecks = false
 
         package init(
             isUpload: Bool, mayBeRepeated: Bool, mayBeCut: Bool, hasBody: Bool, hasResumablePart: Bool, hasAnswer: Bool,

@@ -81,6 +81,10 @@ package struct WireRequest: Sendable, Equatable {
     package var requiredLines: [RequiredLine] = []
     /// The credential that the transport sends if the server requires a credential.
     package var credential: WireCredential?
+    /// `true` if the request does not change the server.
+    var onlyReads: Bool {
+        ["HEAD", "GET", "PROPFIND"].contains(method) || method == "POST" && url.hasSuffix(ImmichRecord.path)
+    }
     /// The values for a signature. The signature is created at the start of the attempt, because the signature contains the time.
     package var signing: S3Signing?
 

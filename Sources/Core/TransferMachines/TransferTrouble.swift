@@ -140,3 +140,11 @@ extension WireFailure {
         }
     }
 }
+
+extension TransferTrouble {
+    /// The result of a check that did not find the file.
+    package static let notOnServer = TransferTrouble(code: -1100, message: "The server does not have this file.")
+    /// The result of a check if the server or the protocol does not show which files the server has.
+    package static let notShownByServer = TransferTrouble(
+        code: -1102, message: "The server does not show whether the server has this file.")
+}

@@ -42,6 +42,14 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
     /// request also matters.
     public var mayBeCut: Bool { self != .multipart }
 
+    /// `true` if the protocol can check whether the server has a file, without a receipt and without a change of the server.
+    package var canOnlyCheck: Bool {
+        switch self {
+        case .webdav, .put, .s3, .nextcloud, .immich: true
+        case .plain, .multipart, .tus, .resumable: false
+        }
+    }
+
     /// `true` if the upload chooses the file's name although some servers do not report whether a name is taken. The upload then
     /// needs the names of this computer's other uploads.
     package var choosesNames: Bool { self == .put || self == .s3 }

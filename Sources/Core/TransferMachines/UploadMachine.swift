@@ -30,6 +30,8 @@ package struct UploadMachine: Sendable {
     private static let maximumIdleAnswers = 24
 
     private let plan: UploadPlan
+    /// `true` if the last check showed that the server does not have the file. Only used by uploads that never send the file.
+    private var isAbsent = false
 
     /// Returns whether another plan is equal to this machine's plan. The facts about the server and the progress of the upload
     /// are not compared.
@@ -80,7 +82,7 @@ package struct UploadMachine: Sendable {
         case .failed(let trouble): return .fail(trouble)
         case nil: break
         }
-        let command = rules.next()
+        let command = onlyChecking(rules.next())
         switch command {
         case .send(_, _, let memory), .compare(_, _, let memory):
             if refusal != nil { return .send(plan.bare("GET", rules.addressOfNothing), .none, persistFirst: memory) }
@@ -91,6 +93,24 @@ package struct UploadMachine: Sendable {
             return .fail(named)
         }
         return command
+    }
+
+    /// Replaces the first command that would change the server, if the upload only checks whether the server has the file.
+    private func onlyChecking(_ command: UploadCommand) -> UploadCommand {
+        guard plan.order.onlyChecks == true, case .send(let request, _, _) = command, !request.onlyReads else { return command }
+        return .fail(isAbsent ? .notOnServer : .notShownByServer)
+    }
+
+    /// Records whether a response shows that the server does not have the file.
+    private mutating func recordAbsence(_ head: ResponseHead, _ body: Data) {
+        guard plan.order.onlyChecks == true, refusal == nil else { return }
+        switch rules.next() {
+        case .send(let request, _, _) where request.method == "POST": isAbsent = ImmichRecord.finding(body) == .absent
+        // The request for the version of Immich is not a request for the photo.
+        case .send where plan.order.method == .immich: break
+        case .send, .compare: isAbsent = [404, 410].contains(head.status)
+        case .finished, .fail: break
+        }
     }
 
     /// Handles a 104 response that arrived during a request.
@@ -112,6 +132,7 @@ package struct UploadMachine: Sendable {
         // If response headers arrived, they are handled as a response, even if the connection broke later. Servers that refuse a
         // large body respond and then close the connection.
         if wire.failure != .cancelled, let head = wire.head {
+            recordAbsence(head, wire.body)
             if let refusal {
                 outcome = answered(refusal, head, pauses)
             } else if isEarly(head, wire) {
@@ -245,7 +266,8 @@ package struct UploadMachine: Sendable {
     ///   not the file of this upload, and this upload does not send its file to such an address.
     /// - Parameter stored: The addresses of completed uploads. The server may have lost the files of these uploads.
     package mutating func setOtherNames(taken: Set<String>, stored: Set<String> = []) {
-        rules.setOtherNames(taken: taken, stored: stored)
+        // A check must also find the files of other uploads of this computer.
+        if plan.order.onlyChecks != true { rules.setOtherNames(taken: taken, stored: stored) }
     }
 
     /// `true` if the next request sends the file to an address although the server does not report whether a file exists at this
@@ -267,6 +289,7 @@ package struct UploadMachine: Sendable {
     /// cannot be removed.
     package var removal: WireRequest? {
         if case .finished = end { return nil }
+        if plan.order.onlyChecks == true { return nil }
         // The data is also removed from the server of a destination that the user removed.
         var removal = rules.removal
         removal?.requiredLines = []

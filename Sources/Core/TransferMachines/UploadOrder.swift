@@ -25,6 +25,8 @@ package struct UploadOrder: Codable, Equatable, Sendable {
     package var s3: S3Access?
     /// The destination that the user configured. `nil` if the upload has no configured destination.
     package var server: UploadServer?
+    /// `true` if the upload only checks whether the server has the file, and never sends the file. `nil` means `false`.
+    package var onlyChecks: Bool?
 
     package init(method: UploadKind, fileName: String, byteCount: Int64, token: String) {
         self.method = method

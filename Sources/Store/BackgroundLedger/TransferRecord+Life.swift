@@ -88,12 +88,14 @@ extension TransferRecord {
     }
 
     private var facts: TransferLife.Facts {
-        TransferLife.Facts(
+        var facts = TransferLife.Facts(
             isUpload: kind == .upload, mayBeRepeated: mayBeRepeated, mayBeCut: mayBeInterrupted, hasBody: bodyFile != nil,
             hasResumablePart: partial?.isResumable == true, hasAnswer: head != nil,
             // The token refers to a partial file. A token is created only if a partial file exists, because this property is read
             // at each report of progress.
             newToken: partial?.isResumable == true ? UUID.random().uuidString.lowercased() : "")
+        facts.onlyChecks = upload?.onlyChecks == true
+        return facts
     }
 
     /// `true` if the request can be sent again without a second effect, or if the server can report which bytes it has received.

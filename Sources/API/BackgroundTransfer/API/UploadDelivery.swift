@@ -20,6 +20,12 @@ public struct UploadDelivery: Sendable, Equatable {
     public var fileName: String?
     /// The media type of the file. Only some methods send the media type.
     public var contentType: String?
+    /// `true` if the task only checks whether the server already has the file, and never sends the file. The default is `false`.
+    ///
+    /// The task succeeds if the server has a file with this name or a numbered name, and with equal content. The file is read
+    /// back if the server does not report a digest. The task fails with `URLError.fileDoesNotExist` if the server does not have
+    /// the file. The task fails with `URLError.noPermissionsToReadFile` if the server or the method cannot answer the question.
+    public var onlyChecks = false
 
     /// Creates a delivery from an upload method, for example from a method in a configuration file.
     public init(_ way: UploadWay, fileName: String?, contentType: String? = nil) {
@@ -70,5 +76,13 @@ public struct UploadDelivery: Sendable, Equatable {
     /// succeeds.
     public static func immich(fileName: String, contentType: String) -> Self {
         Self(UploadWay(.immich), fileName: fileName, contentType: contentType)
+    }
+}
+
+extension URLSessionUploadTask {
+    /// Returns the SHA-256 in hex of the file that ``takeSnapshot(preparing:checking:)`` copied, before the copy was changed.
+    package func originalSHA256() throws -> String {
+        let taken = try currentSnapshot()
+        return taken.originalSHA256 ?? taken.sha256
     }
 }
