@@ -210,7 +210,7 @@ let package = Package(
             name: "Stormy",
             dependencies: [
                 "BackgroundRuntime", "BackgroundScenes", "BackgroundTasks", "BackgroundTransfer", "CCairo", "ProcessSupport",
-                "SQLiteFiles", "StormyWeather", "TransferMachines", "UserNotifications", grdb,
+                "SQLiteFiles", "Spool", "StormyWeather", "TransferMachines", "UserNotifications", grdb,
             ], swiftSettings: strict),
         .target(
             name: "StormyCommand",

@@ -37,6 +37,14 @@ package struct Snapshot: Sendable {
         case noSpace(String)
         case cannotWrite(String, reason: String)
 
+        /// `true` if the copy could not be written. The original file may be readable.
+        package var isOfCopy: Bool {
+            switch self {
+            case .noSpace, .cannotWrite: true
+            case .missing, .unreadable, .notAFile, .empty, .changedWhileRead: false
+            }
+        }
+
         package var description: String {
             switch self {
             case .missing(let path): "\(path): no such file"

@@ -1,3 +1,4 @@
+import BackgroundTasks
 import BackgroundTransfer
 import Foundation
 import ProcessSupport
@@ -59,14 +60,12 @@ package struct PhotoUploads: Sendable {
     let store: StormyStore
     private let cleaner = PhotoCleaner()
     private let ownFiles = OwnFiles()
-    /// The sessions of the uploads. Each destination has a separate session, because the speed limits of the destinations differ.
-    private let sessions = Sessions()
+    let sessions: PhotoSessions
 
-    private final class Sessions: Sendable {
-        let made = Mutex<[String: URLSession]>([:])
+    /// - Parameter onlyChecks: `true` if the tasks only check whether the server has the photos, and never send a photo.
+    package init(store: StormyStore, onlyChecks: Bool = false) {
+        (self.store, sessions) = (store, PhotoSessions(onlyChecks: onlyChecks))
     }
-
-    package init(store: StormyStore) { self.store = store }
 
     /// The options that all photos of one call share.
     package struct BatchOptions: Sendable {
@@ -104,6 +103,8 @@ package struct PhotoUploads: Sendable {
         let path: String
         let task: URLSessionUploadTask
         let digest: String
+        /// The file that was copied. `nil` if the photo was prepared from an earlier copy.
+        var original: PhotoOriginal?
         let privacy: PhotoPrivacy
         /// `true` if the file is a photo. Other files do not fulfil the photo request of a storm.
         let isPhoto: Bool
@@ -132,15 +133,18 @@ package struct PhotoUploads: Sendable {
     ///
     /// - Throws: ``PhotoUploadError/isOwnFile(path:)`` if the path leads to a file of the app, for example a password file,
     ///   directly or through links.
-    package func prepare(_ photo: PhotoFile, _ order: BatchOptions) throws -> Prepared {
+    /// - Parameter name: The name on the server. `nil` for the name of the file.
+    package func prepare(_ photo: PhotoFile, named name: String? = nil, _ order: BatchOptions) throws -> Prepared {
         let (file, path) = (URL(exactPath: photo.path), photo.path)
         try refuseOwnFile(path) { () throws(OwnFiles.Unknown) in try ownFiles.contain(path) }
         let destination = order.destination
-        let task = session(for: destination).uploadTask(with: Self.request(to: destination), fromFile: file)
+        let task = sessions.session(for: destination).uploadTask(with: Self.request(to: destination), fromFile: file)
         task.startsSuspended = order.isHeld
         task.isRefusalRead = true
-        task.delivery = UploadDelivery(destination.way, fileName: file.lastPathComponent)
+        task.delivery = UploadDelivery(destination.way, fileName: name ?? file.lastPathComponent)
+        task.delivery.onlyChecks = sessions.onlyChecks
         var (privacy, isPhoto) = (PhotoPrivacy.unchanged, false)
+        var version: PhotoOriginal.Version?
         func snapshot(mayTryAgain: Bool) throws -> String {
             try task.takeSnapshot { copy in
                 let format = try Self.format(of: copy, path)
@@ -152,6 +156,8 @@ package struct PhotoUploads: Sendable {
             } checking: { descriptor in
                 // The open file is checked again, because the path may have led to another file when it was checked first.
                 try refuseOwnFile(path) { () throws(OwnFiles.Unknown) in try ownFiles.contain(descriptor: descriptor) }
+                var information = stat()
+                version = fstat(descriptor, &information) == 0 ? PhotoOriginal.Version(information) : nil
             }.sha256
         }
         let digest: String
@@ -161,7 +167,11 @@ package struct PhotoUploads: Sendable {
             // The copy may be cleaned in part, so the second attempt uses a new copy.
             digest = try snapshot(mayTryAgain: false)
         }
-        return Prepared(path: file.path, task: task, digest: digest, privacy: privacy, isPhoto: isPhoto)
+        var prepared = Prepared(path: file.path, task: task, digest: digest, privacy: privacy, isPhoto: isPhoto)
+        if let version {
+            prepared.original = PhotoOriginal(path: file.path, version: version, sha256: try task.originalSHA256())
+        }
+        return prepared
     }
 
     /// The error if the cleaner, which is a separate program, was killed or did not respond in time.
@@ -169,7 +179,8 @@ package struct PhotoUploads: Sendable {
 
     /// Prepares a copy that was made and cleaned before. The original file may not exist any more.
     func prepare(copy: BackgroundTransfers.LeftCopy, of path: String, _ order: BatchOptions) throws -> Prepared {
-        let task = session(for: order.destination).uploadTask(with: Self.request(to: order.destination), fromFile: copy.file)
+        let task = sessions.session(for: order.destination).uploadTask(
+            with: Self.request(to: order.destination), fromFile: copy.file)
         task.startsSuspended = order.isHeld
         task.isRefusalRead = true
         task.listedPath = path
@@ -196,22 +207,12 @@ package struct PhotoUploads: Sendable {
         }
         if isOurs { throw PhotoUploadError.isOwnFile(path: path) }
     }
+
     /// Prepares several photos in parallel, because copying waits for the disk, and cleaning waits for another program.
     ///
     /// - Returns: the results in the order of the files.
-
     package func prepare(_ files: [PhotoFile], _ order: BatchOptions) -> [Swift.Result<Prepared, any Error>] {
-        let results = Mutex<[Int: Swift.Result<Prepared, any Error>]>([:])
-        let lanes = OperationQueue()
-        lanes.maxConcurrentOperationCount = 2 * max(1, ProcessInfo.processInfo.activeProcessorCount)
-        for (index, file) in files.enumerated() {
-            lanes.addOperation {
-                let result = Swift.Result { try prepare(file, order) }
-                results.withLock { $0[index] = result }
-            }
-        }
-        lanes.waitUntilAllOperationsAreFinished()
-        return results.withLock { results in files.indices.map { results[$0]! } }
+        files.mapInParallel { file in Swift.Result { try prepare(file, order) } }
     }
 
     /// Queues photos in a few commits, because each commit takes more time than the other work.
@@ -219,6 +220,7 @@ package struct PhotoUploads: Sendable {
     /// - Returns: the results in the order of the photos.
     package func queue(_ photos: [Prepared], _ order: BatchOptions) throws -> [Swift.Result<Result, any Error>] {
         try store.renameDestination(to: order.destination)
+        try recordOriginals(of: photos)
         let beginnings = try begin(photos, order)
         var submitted: [(index: Int, begun: StormyStore.BegunPhoto, note: String?)] = []
         var results: [Int: Swift.Result<Result, any Error>] = [:]
@@ -239,9 +241,17 @@ package struct PhotoUploads: Sendable {
             }
             photos[index].task.discardSnapshot()
         }
-        session(for: order.destination).resume(submitted.map { photos[$0.index].task })
+        sessions.session(for: order.destination).resume(submitted.map { photos[$0.index].task })
         for (index, begun, note) in submitted { results[index] = try outcome(of: photos[index], begun, note) }
         return photos.indices.map { results[$0]! }
+    }
+
+    /// Records the files of photos, so that an audit does not read the files again.
+    func recordOriginals(of photos: [Prepared]) throws {
+        try store.record(
+            photos.compactMap(\.original),
+            copies: photos.compactMap { photo in photo.original.map { ($0.sha256, photo.digest) } },
+            now: BGTaskScheduler.now)
     }
 
     private enum Beginning {
@@ -334,24 +344,6 @@ package struct PhotoUploads: Sendable {
             return .failure(PhotoUploadError.cannotRead(path: prepared.path, reason: reason))
         }
         return .success(prepared.queued(as: begun.photo.id!, number, note))
-    }
-
-    static func configuration() -> URLSessionConfiguration {
-        let configuration = URLSessionConfiguration.background(withIdentifier: sessionIdentifier)
-        // An upload may take a year. After a week without a byte, a failure is reported and can be retried.
-        configuration.timeoutIntervalForResource = 365 * 86_400
-        return configuration
-    }
-
-    private func session(for destination: PhotoDestination) -> URLSession {
-        sessions.made.withLock { made in
-            if let session = made[destination.name] { return session }
-            let configuration = Self.configuration()
-            configuration.maximumBytesPerSecond = destination.bytesPerSecond
-            let session = URLSession(configuration: configuration)
-            made[destination.name] = session
-            return session
-        }
     }
 
     /// - Throws: ``PhotoUploadError/cannotRead(path:reason:)``.

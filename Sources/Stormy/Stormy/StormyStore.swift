@@ -315,6 +315,7 @@ package final class StormyStore: Sendable {
         }
         migrator.registerMigration("17: the daily check is one row", migrate: DailyCheck.migrate)
         migrator.registerMigration("18: photos are found by submission keys", migrate: PhotoRecord.addSubmissions)
+        migrator.registerMigration("19: the files of photos", migrate: PhotoOriginal.createTables)
         return migrator
     }
 

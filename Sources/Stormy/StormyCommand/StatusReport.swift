@@ -102,7 +102,9 @@ struct StatusReport: Encodable {
 
     private static func counts(_ transfers: [BackgroundTransferStatus]) -> [String: Int] {
         var counts = ["queued": 0, "running": 0, "waiting": 0, "paused": 0, "failed": 0, "completed": 0]
-        for transfer in transfers { counts[transfer.state.rawValue]? += 1 }
+        for transfer in transfers where !TransfersVerb.hiddenSessions.contains(transfer.session) {
+            counts[transfer.state.rawValue]? += 1
+        }
         return counts
     }
 }

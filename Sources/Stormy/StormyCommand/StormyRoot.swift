@@ -25,7 +25,9 @@ package struct StormyRoot: AsyncParsableCommand {
                 ]),
             CommandGroup(
                 name: "Photos and downloads",
-                subcommands: [UploadVerb.self, DownloadVerb.self, TransfersVerb.self, DestinationVerb.self]),
+                subcommands: [
+                    UploadVerb.self, AuditVerb.self, DownloadVerb.self, TransfersVerb.self, DestinationVerb.self,
+                ]),
             CommandGroup(
                 name: "Troubleshooting",
                 subcommands: [WhyCommand.self, HistoryCommand.self, DoctorCommand.self, NotifyCommand.self, ExitCodesVerb.self]),

@@ -71,7 +71,7 @@ struct TransfersVerb: AsyncParsableCommand {
         let names = try TransferNames(store)
         let shown = reports.filter { report in
             all
-                || !([WeatherSession.identifier, DestinationTrial.sessionIdentifier].contains(report.session)
+                || !(report.session == WeatherSession.identifier || Self.hiddenSessions.contains(report.session)
                     || report.hasEnded && cleared.contains(report.id))
         }
         speeds.measure(shown)
@@ -82,6 +82,9 @@ struct TransfersVerb: AsyncParsableCommand {
         }
         if let sentence = AgentReport.waiting { Output.line(sentence) }
     }
+
+    /// The sessions of requests that only commands make. Their transfers are shown only with `--all`, and are not counted.
+    static let hiddenSessions = [DestinationTrial.sessionIdentifier, PhotoUploads.checkSessionIdentifier]
 
     private func clear(_ store: StormyStore) throws {
         let ended = try TransferReport.all(store).filter { $0.hasEnded && $0.session != WeatherSession.identifier }
