@@ -183,7 +183,7 @@ import Testing
 
 /// An activator that records the requested times and starts no agent.
 final class FakeActivator: AgentActivator {
-    private let state = Mutex<(armed: [Date?], refusal: ActivationFailure?)>(([], nil))
+    private let state = Mutex<(armed: [Date?], folders: [[String]], refusal: ActivationFailure?)>(([], [], nil))
 
     var armed: [Date?] { state.withLock { $0.armed } }
     var refusal: ActivationFailure? {
@@ -191,9 +191,14 @@ final class FakeActivator: AgentActivator {
         set { state.withLock { $0.refusal = newValue } }
     }
 
-    func arm(at instant: Date?) throws(ActivationFailure) {
+    var folders: [[String]] { state.withLock { $0.folders } }
+
+    func arm(at instant: Date?, folders: [String]) throws(ActivationFailure) {
         let refusal = state.withLock { state in
-            if state.refusal == nil { state.armed.append(instant) }
+            if state.refusal == nil {
+                state.armed.append(instant)
+                state.folders.append(folders)
+            }
             return state.refusal
         }
         if let refusal { throw refusal }

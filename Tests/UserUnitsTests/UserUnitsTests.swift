@@ -73,6 +73,11 @@ import Testing
         #expect(timer.contains("OnClockChange=true") && timer.contains("OnTimezoneChange=true"))
     }
 
+    @Test func `a unit for folders contains each folder, and special characters are escaped`() {
+        let path = text.path(["/home/me/My Pictures", "/mnt/100%"])
+        #expect(path.contains("\nPathChanged=/home/me/My Pictures\nPathChanged=/mnt/100%%\n"))
+    }
+
     @Test func `installed units are enabled, and their removal leaves no file`() throws {
         try install()
         #expect(units.isInstalled(.service) && units.isInstalled(.socket) && !units.isInstalled(.timer))

@@ -36,6 +36,8 @@ public struct WhyCommand: BackgroundCommand {
         let kind: LaunchKind
         let conditions: [Condition]
         let nextAttemptAt: OrNull<Date>
+        /// The folders whose changes also launch the request.
+        var watchedFolders: [String] = []
     }
 
     public func perform() async throws {
@@ -59,7 +61,12 @@ public struct WhyCommand: BackgroundCommand {
         try AppRuntime.shared.ledger().read { transaction in
             let explanation = try Explanation(transaction, now: AppRuntime.shared.now)
             let wanted = try identifier.map { try [transaction.request($0)].compactMap { $0 } } ?? transaction.requests()
-            return try wanted.map { row($0, explanation) }
+            let folders = Dictionary(grouping: try transaction.watchedFolders(), by: \.request)
+            return try wanted.map { request in
+                var row = row(request, explanation)
+                row.watchedFolders = folders[request.identifier]?.map(\.folder.path) ?? []
+                return row
+            }
                 + deliveries(transaction, explanation).filter { identifier == nil || $0.identifier == identifier }
         }
     }
@@ -82,6 +89,7 @@ public struct WhyCommand: BackgroundCommand {
             for condition in row.conditions {
                 Output.line("  " + Self.line(condition))
             }
+            for folder in row.watchedFolders { Output.line("  · folder: or a change in \(folder)") }
             if let agent { Output.line("  " + agent) }
         }
         if let trouble = try AppRuntime.shared.ledger().read({ try $0.fact(.activationTrouble) }) {

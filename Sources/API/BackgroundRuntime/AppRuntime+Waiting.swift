@@ -29,9 +29,12 @@ extension AppRuntime {
 
     /// Calls an action once, after the given number of seconds. On a test host, the seconds are seconds of virtual time.
     ///
+    /// - Parameter isIdle: `true` if the calling launch does nothing until the alarm.
     /// - Returns: A closure that cancels the alarm.
-    package func alarm(after seconds: Double, _ action: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
-        if let testHost { return testHost.alarm(seconds, action) }
+    package func alarm(
+        after seconds: Double, isIdle: Bool = false, _ action: @escaping @Sendable () -> Void
+    ) -> @Sendable () -> Void {
+        if let testHost { return testHost.alarm(seconds, isIdle, action) }
         let sleeper = Task {
             try await Task.sleep(for: .seconds(seconds))
             action()
@@ -40,9 +43,11 @@ extension AppRuntime {
     }
 
     /// Waits for the given number of seconds (virtual time on a test host), or until the Swift task is cancelled.
-    package func pause(for seconds: Double) async {
+    ///
+    /// - Parameter isIdle: `true` if the calling launch does nothing during the pause. On a test host, virtual time then passes.
+    package func pause(for seconds: Double, isIdle: Bool = false) async {
         let (end, alarm) = AsyncStream.makeStream(of: Void.self)
-        let cancelAlarm = self.alarm(after: seconds) { alarm.finish() }
+        let cancelAlarm = self.alarm(after: seconds, isIdle: isIdle) { alarm.finish() }
         for await _ in end {}
         cancelAlarm()
     }

@@ -23,7 +23,7 @@ package struct TestHost: Sendable {
     package var waitsChanged: @Sendable () -> Void
     /// A function that calls an action after the given number of seconds of virtual time. The function returns a closure that
     /// cancels the alarm.
-    package var alarm: @Sendable (Double, @escaping @Sendable () -> Void) -> @Sendable () -> Void
+    package var alarm: @Sendable (Double, _ isIdle: Bool, @escaping @Sendable () -> Void) -> @Sendable () -> Void
     /// The executor that runs the Swift tasks of the app.
     package var executor: any TaskExecutor
 
@@ -33,7 +33,8 @@ package struct TestHost: Sendable {
         zone: @escaping @Sendable () -> TimeZone, agentIsNeeded: @escaping @Sendable () -> Void,
         hasAgent: @escaping @Sendable () -> Bool,
         isAlive: @escaping @Sendable (ProcessIdentity) -> Bool, waitsChanged: @escaping @Sendable () -> Void,
-        alarm: @escaping @Sendable (Double, @escaping @Sendable () -> Void) -> @Sendable () -> Void, executor: any TaskExecutor
+        alarm: @escaping @Sendable (Double, _ isIdle: Bool, @escaping @Sendable () -> Void) -> @Sendable () -> Void,
+        executor: any TaskExecutor
     ) {
         (self.manifest, self.ledger, self.now, self.elapsed) = (manifest, ledger, now, elapsed)
         (self.appNow, self.zone) = (appNow, zone)

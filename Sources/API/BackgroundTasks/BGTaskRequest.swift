@@ -47,6 +47,18 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // Uncheck
     /// `why` and `doctor` report why the machine cannot be woken. The machine is not woken for a launch that runs late.
     public var wakesSystem = false
 
+    /// The folders whose changes also launch the request. The request must have a ``recurrence``. Apple's API has no equivalent.
+    ///
+    /// A change is a file that was added, removed, renamed or written. The launch begins when no change was reported for about
+    /// 10 s, or after a minute of changes. The handler finds out itself what changed. A change is not lost if it happens while the
+    /// handler is running, while the machine is off, or while a removable folder is not connected. Hidden files are ignored, and
+    /// links are not followed.
+    ///
+    /// The kernel does not report the changes that other computers make in a network folder, so such a folder is read every 5
+    /// minutes. The rule of the request limits the delay if a change is missed for another reason. Without systemd, or with a
+    /// network folder, the agent keeps running.
+    public var watchedFolders: [BGWatchedFolder] = []
+
     init(identifier: String) {
         self.identifier = identifier
         super.init()
@@ -58,6 +70,7 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // Uncheck
             preconditionFailure("the kind of the request is unknown")
         }
         copy.earliestBeginDate = earliestBeginDate
+        copy.watchedFolders = watchedFolders
         return copy
     }
 

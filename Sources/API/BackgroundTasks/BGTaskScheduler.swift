@@ -94,7 +94,8 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
         if let missing = AppRuntime.shared.missingAgent { throw Error(.unavailable, "no agent can launch this app: \(missing)") }
         let now = AppRuntime.shared.now
         let record = taskRequest.record(now: now, AppRuntime.shared.date(fromApp:))
-        try check(record)
+        let folders = taskRequest.watchedFolders.map(\.record)
+        try check(record, folders)
         let launch = LaunchContext.current?.id
         let outcome = try storing(beforeStart: { if $0 == nil { AppRuntime.shared.installLoginEntry() } }) {
             transaction -> Error? in
@@ -107,6 +108,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
                 }
             }
             try transaction.submit(record, in: launch, now: now, zone: AppRuntime.shared.zone)
+            try transaction.setWatchedFolders(folders, of: record.identifier)
             return nil
         }
         if let outcome { throw outcome }
@@ -161,7 +163,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
     public func pendingTaskRequest(withIdentifier identifier: String) throws -> BGTaskRequest? {
         do {
             return try AppRuntime.shared.ledger().read { ledger in
-                try Self.pending(ledger).first { $0.identifier == identifier }
+                try Self.pending(ledger).first { $0.record.identifier == identifier }
             }.flatMap(Self.request(of:))
         } catch {
             throw Error(.unavailable, "\(error)", underlyingError: error)
@@ -176,15 +178,21 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
     /// Returns the pending requests. As on iOS, a request is not included while its launch is running, although the ledger
     /// contains the request until the launch has a result. A request with a rule is always included, because it also waits for
     /// its next occurrence.
-    private static func pending(_ ledger: LedgerTransaction) throws -> [RequestRecord] {
+    private static func pending(_ ledger: LedgerTransaction) throws -> [Pending] {
         let served = Set(try ledger.liveLaunches().compactMap(\.requestToken))
+        let folders = Dictionary(grouping: try ledger.watchedFolders(), by: \.request)
         return try ledger.requests().filter { $0.recurrence != nil || !served.contains($0.token) }
+            .map { ($0, (folders[$0.identifier] ?? []).map(\.folder)) }
     }
+
+    private typealias Pending = (record: RequestRecord, folders: [WatchedFolder])
 
     /// Returns the request with the begin date that the app set. If the request has a rule, the begin date is the date of the
     /// next occurrence.
-    private static func request(of record: RequestRecord) -> BGTaskRequest? {
+    private static func request(of pending: Pending) -> BGTaskRequest? {
+        let record = pending.record
         let request = BGTaskRequest.make(from: record)
+        request?.watchedFolders = pending.folders.map(BGWatchedFolder.init)
         if record.recurrence == nil { request?.earliestBeginDate = record.earliestBegin.map(AppRuntime.shared.date(forApp:)) }
         return request
     }
@@ -241,7 +249,10 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
         }
     }
 
-    private func check(_ record: RequestRecord) throws {
+    private func check(_ record: RequestRecord, _ folders: [WatchedFolder]) throws {
+        if !folders.isEmpty, record.recurrence == nil {
+            throw Error(.unavailable, "\(record.identifier) has watched folders, so the request needs a recurrence")
+        }
         if let date = record.earliestBegin, date.timeIntervalSince1970.isNaN {
             throw Error(.unavailable, "earliestBeginDate of \(record.identifier) is not a valid date")
         }

@@ -52,6 +52,9 @@ package final class Agent {
     /// The files that the app specified. If such a file changes, the pause after failed launches ends.
     package var watchedFiles: [String] { parts.passScope.settings.watchedFiles ?? [] }
 
+    /// The folders that requests wait for.
+    package var watchedFolders: Set<WatchedFolder> { parts.folders.wanted }
+
     /// Continues the agent, because new work arrived after the earlier work was complete.
     package func continueWork() { parts.lifetime.continueWork() }
 
@@ -60,7 +63,7 @@ package final class Agent {
     package func armActivation() -> Bool {
         guard case .finished(.away(_, let until)) = parts.lifetime, let activator = ports.activator else { return true }
         do throws(ActivationFailure) {
-            try activator.arm(at: until)
+            try activator.arm(at: until, folders: parts.folders.folders)
             log.write(.agentLeaves, (.until, until.map { $0.formatted(.iso8601) } ?? ""))
             return true
         } catch {

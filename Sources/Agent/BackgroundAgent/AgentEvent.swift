@@ -46,6 +46,9 @@ package enum AgentEvent: Sendable {
     case appIsMissing(AppIsMissing)
     /// A file that the app specified changed, or another file in its folder changed.
     case filesChanged
+    /// A folder that a request waits for changed. Its content is examined later.
+    case folderChanging
+    case folderExamined(WatchedFolder, FolderSignature.Finding)
     /// The process received SIGTERM or SIGINT.
     case stopRequested
 
@@ -55,7 +58,7 @@ package enum AgentEvent: Sendable {
         case .transport, .attemptFinished: true
         case .presenter, .conditions, .timeChanged, .zoneChanged, .resumed, .sleepEvent, .alarmRang, .alarmRefused,
             .launchStarted, .launchFailed, .launchEnded, .processEnded, .attemptMoved, .attemptWithoutSource, .attemptStopped,
-            .proofChecked, .filePlaced, .filesChanged, .appIsMissing, .stopRequested:
+            .proofChecked, .filePlaced, .filesChanged, .folderChanging, .folderExamined, .appIsMissing, .stopRequested:
             false
         }
     }
@@ -65,7 +68,7 @@ package enum AgentEvent: Sendable {
         case .timeChanged, .zoneChanged, .resumed: true
         case .transport, .presenter, .conditions, .sleepEvent, .alarmRang, .alarmRefused, .launchStarted, .launchFailed,
             .launchEnded, .processEnded, .attemptMoved, .attemptFinished, .attemptWithoutSource, .attemptStopped, .proofChecked,
-            .filePlaced, .filesChanged, .appIsMissing, .stopRequested:
+            .filePlaced, .filesChanged, .folderChanging, .folderExamined, .appIsMissing, .stopRequested:
             false
         }
     }

@@ -17,6 +17,7 @@ struct AgentParts {
     var cleanup = Cleanup()
     var activation: Activation
     var wakes = SystemWakes()
+    var folders = FolderChanges()
     /// The number of migrations in the ledger when this agent last checked whether a newer version changed the ledger.
     private var knownMigrations = 0
 
@@ -57,6 +58,7 @@ struct AgentParts {
         // was woken.
         try wakes.tick(&pass)
         if lifetime.beginsWork {
+            try folders.plan(&pass)
             if !wakes.holdsWork { try DueRequests.plan(&pass, conditions, time) }
             try ContinuedWork.plan(&pass)
             try TimeChanges.plan(&pass)
@@ -75,7 +77,7 @@ struct AgentParts {
         let others = Lifetime.OtherWork(
             hasAttempts: !attempts.isEmpty, answersDue: planner.answersDue(pass.moment), isShowing: planner.isShowing,
             holdsAlarm: wakes.needsAgent, outOfReach: launches.outOfReach)
-        try lifetime.plan(&pass, others, &activation)
+        try lifetime.plan(&pass, others, &activation, folders)
         cleanup.planOrphans(&pass, lifetime)
     }
 
@@ -136,6 +138,8 @@ struct AgentParts {
         case .processEnded(let process): watchedProcesses.record(ended: process)
         case .appIsMissing(let missing): try pass.show(AgentNotice(missing))
         case .filesChanged: try pass.transaction.applyAppChange(now: pass.now, in: pass.zone)
+        case .folderChanging: folders.recordChange()
+        case .folderExamined(let folder, let finding): folders.record(folder, finding)
         case .stopRequested: try quit(forGood: false, &pass)
         }
     }

@@ -20,12 +20,13 @@ struct UserUnitsActivator: AgentActivator {
         self.displayName = displayName
     }
 
-    func arm(at instant: Date?) throws(ActivationFailure) {
+    func arm(at instant: Date?, folders: [String]) throws(ActivationFailure) {
         // A date in the far future is limited to one year, so that the agent checks at least once a year. The calendar of systemd
         // ends in 2199.
         let limit = Date(timeIntervalSinceNow: 365 * 86_400)
         do throws(UserUnits.Failure) {
             try units.demandSocket()
+            try units.watch(folders, displayName: displayName())
             try units.arm(at: instant.map { min($0, limit) }, displayName: displayName())
         } catch {
             throw ActivationFailure(error.description)

@@ -6,9 +6,11 @@ package protocol AgentActivator: Sendable {
     /// Requests the next start of an agent. The agent starts at `instant` at the latest. The agent also starts when an app sends
     /// a change notification, and when the clock or the time zone is set. The call blocks its thread.
     ///
-    /// - Parameter instant: The latest start, or `nil` if no work has a known due date.
+    /// - Parameters:
+    ///   - instant: The latest start, or `nil` if no work has a known due date.
+    ///   - folders: The agent also starts when a file in one of these folders changes.
     /// - Throws: An error with the reason why the start cannot be requested. After an error, the agent keeps running.
-    func arm(at instant: Date?) throws(ActivationFailure)
+    func arm(at instant: Date?, folders: [String]) throws(ActivationFailure)
 }
 
 /// The reason why the next start of the agent could not be requested.

@@ -63,14 +63,21 @@ package struct RequestLife: Equatable, Sendable {
             makeRetryDue(now)
             // An occurrence that is already due is not planned again.
             guard let occurrence, occurrence > now else { return [] }
+            // A folder changed before the occurrence, and the launch for this change has not begun yet.
+            let isEarly = isBeforeOccurrence
+            defer { if isEarly { earliestBegin = min(earliestBegin ?? now, now) } }
             return plan(after: history.lastServed, now, zone)
         case .unwatched(let moment):
             // An occurrence counts as missed only if no agent was running. If an agent runs and the request waits for a network,
             // the request is late and is not skipped.
-            guard terms.missed == .skip, phase == .pending, failures == 0, let occurrence,
+            guard terms.missed == .skip, phase == .pending, failures == 0, let occurrence, !isBeforeOccurrence,
                 dueAt < min(now, moment).addingTimeInterval(-Self.lateness)
             else { return [] }
             return [.skip(occurrence)] + plan(after: occurrence, now, zone)
+        case .folderChanged:
+            guard phase == .pending else { return [] }
+            earliestBegin = min(earliestBegin ?? now, now)
+            return []
         case .appChanged:
             if failures > 0 { delay = nil }
             return []
@@ -87,6 +94,12 @@ extension RequestLife {
         guard let rule = terms.recurrence else { return [] }
         wait(for: rule.next(after: now, served: served, in: zone))
         return [.planned]
+    }
+
+    /// `true` if the request begins before its occurrence, because a folder changed.
+    var isBeforeOccurrence: Bool {
+        guard let occurrence, let earliestBegin else { return false }
+        return earliestBegin < occurrence
     }
 
     private mutating func wait(for next: Date) {
@@ -113,8 +126,10 @@ extension RequestLife {
         return plan(after: served ?? .distantPast, now, zone)
     }
 
-    /// Returns the last occurrence that is due. One launch serves this occurrence and all earlier occurrences.
+    /// Returns the last occurrence that is due. One launch serves this occurrence and all earlier occurrences. `nil` if the launch
+    /// begins before the occurrence.
     private func latestOccurrence(_ now: Date, _ zone: TimeZone) -> Date? {
+        if isBeforeOccurrence { return nil }
         guard var occurrence, let rule = terms.recurrence else { return occurrence }
         // The number of steps is limited, because a wrong clock may be ahead by any amount of time.
         for _ in 0..<10_000 {

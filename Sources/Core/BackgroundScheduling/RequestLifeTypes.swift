@@ -58,6 +58,8 @@ extension RequestLife {
         case clockChanged(History)
         /// No agent was running until this date, so no agent could start the request.
         case unwatched(until: Date)
+        /// A folder that the request waits for changed.
+        case folderChanged
         /// The app's files changed, so the next launch may succeed after earlier launches failed.
         case appChanged
     }

@@ -3,6 +3,7 @@ import Foundation
 /// The condition that was met last before a request began. The history shows this cause next to the request.
 package enum WakeCause: String, Sendable, Codable, CaseIterable {
     case time = "its time came"
+    case folder = "a watched folder changed"
     case network = "a network came up"
     case power = "external power was connected"
     case saving = "power saving was turned off"
@@ -47,7 +48,7 @@ package enum WakeCause: String, Sendable, Codable, CaseIterable {
         if needs.contains(.network) || isAwaitedAfterSleep(request, moments) { candidates.append((moments.network, .network)) }
         if needs.contains(.externalPower) { candidates.append((moments.power, .power)) }
         if needs.contains(.normalPower) { candidates.append((moments.saving, .saving)) }
-        var latest = (ready, WakeCause.time)
+        var latest = (ready, request.isBeforeOccurrence ? WakeCause.folder : .time)
         for case (let moment?, let cause) in candidates where moment > latest.0 && moment <= now { latest = (moment, cause) }
         return latest.1
     }

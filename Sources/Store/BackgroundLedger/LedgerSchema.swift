@@ -73,6 +73,7 @@ enum LedgerSchema {
         migrator.registerMigration("14: folders of downloads, as the process that queued them saw them") { database in
             try database.alter(table: "transfer") { $0.add(column: "destinationFolder", .text) }
         }
+        migrator.registerMigration("15: folders whose changes launch a request", migrate: FolderWatchRecord.createTable)
         return migrator
     }
 

@@ -88,6 +88,20 @@ struct UnitText {
             """
     }
 
+    /// - Parameter folders: the folders whose changes start the service.
+    func path(_ folders: [String]) -> String {
+        """
+        \(Self.origin)[Unit]
+        Description=Starts the background work of \(Self.escaped(displayName)) when a folder changes
+
+        [Path]
+        \(folders.map { "PathChanged=\(Self.path($0))\n" }.joined())
+        [Install]
+        WantedBy=paths.target
+
+        """
+    }
+
     private var variables: String {
         StartingFile.folderVariables(environment).map { "Environment=\"\($0.name)=\(Self.escaped($0.value))\"\n" }.joined()
     }

@@ -7,7 +7,7 @@ import ProcessSupport
 /// time. The unit files are in the user's configuration folder.
 package struct UserUnits: Sendable {
     package enum Kind: String, CaseIterable, Sendable {
-        case service, socket, timer
+        case service, socket, timer, path
 
         /// The target that starts the unit at login.
         fileprivate var target: String {
@@ -15,6 +15,7 @@ package struct UserUnits: Sendable {
             case .service: "default.target"
             case .socket: "sockets.target"
             case .timer: "timers.target"
+            case .path: "paths.target"
             }
         }
     }
@@ -126,7 +127,7 @@ package struct UserUnits: Sendable {
     ///
     /// - Returns: the path of the service's file, if it existed.
     package func remove() -> String? {
-        let others = [Kind.socket, .timer].filter { isInstalled($0) }
+        let others = [Kind.socket, .timer, .path].filter { isInstalled($0) }
         if hasManager { for kind in others { try? manager.stop(name(kind)) } }
         for kind in Kind.allCases { unlink(link(kind).path) }
         for kind in others { unlink(url(kind).path) }
@@ -240,6 +241,33 @@ package struct UserUnits: Sendable {
         guard let next = try manager.nextElapse(of: name(.timer)) else { return false }
         // A difference below 2 s is accepted, because the time is rounded up to a complete second.
         return next.timeIntervalSince(instant) < 2
+    }
+
+    // MARK: Folders
+
+    /// Sets the folders whose changes start the service. Without folders, the unit is removed.
+    package func watch(_ folders: [String], displayName: String) throws(Failure) {
+        guard !folders.isEmpty else {
+            guard isInstalled(.path) else { return }
+            try? manager.stop(name(.path))
+            unlink(link(.path).path)
+            unlink(url(.path).path)
+            return try manager.reload()
+        }
+        if isMasked(.path) { throw Failure("\(name(.path)) is masked") }
+        // A unit file cannot contain the path of such a folder.
+        if let folder = folders.first(where: { $0.contains(where: \.isNewline) || $0.hasSuffix(" ") }) {
+            throw Failure("the folder \(folder) cannot be watched by a unit")
+        }
+        let text = UnitText(directories: directories, environment: environment, displayName: displayName).path(folders)
+        if self.text(.path) != text || !isEnabled(.path) {
+            do throws(StoreError) { try write(text, .path) } catch { throw Failure("\(error)") }
+            try manager.reload()
+        }
+        try manager.restart(name(.path), waits: true)
+        guard try manager.property("ActiveState", of: name(.path)) == "active" else {
+            throw Failure("the user manager did not accept the folders in \(name(.path))")
+        }
     }
 
     // MARK: Properties

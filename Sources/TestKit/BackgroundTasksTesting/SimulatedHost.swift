@@ -26,7 +26,7 @@ package final class SimulatedHost {
     private let isLoud = ProcessInfo.processInfo.environment["SIMULATE_TRACE"] == "1"
     private let random: () -> Double
     private var host: AgentHost? { didSet { agentPresence.isThere.withLock { [isThere = host != nil] in $0 = isThere } } }
-    private var agent: Agent? { host?.agent }
+    var agent: Agent? { host?.agent }
     private var agentView: Ledger?
     /// The error with which the agent's commits fail, and the state of its retries.
     private var ledgerTrouble: StoreError?

@@ -1,3 +1,4 @@
+import BackgroundAgent
 import BackgroundLedger
 import BackgroundScheduling
 import BackgroundTasks
@@ -5,6 +6,20 @@ import Foundation
 
 // Events that a test causes: the stop of a launch, the sleep of the machine, the death of the agent.
 extension TestDriver {
+    // MARK: Folders
+
+    /// Examines the folders that pending requests wait for (``BGTaskRequest/watchedFolders``), as the agent does after a change in
+    /// a folder. If the content of a folder changed, the agent launches the request.
+    ///
+    /// - Throws: an error if events cause each other without end, so that virtual time cannot pass.
+    public func examineFolders() async throws {
+        try await settle()
+        for folder in machine.agent?.watchedFolders ?? [] {
+            machine.send(.folderExamined(folder, FolderSignature.compute(folder)))
+        }
+        try await settle()
+    }
+
     // MARK: Launches
 
     /// Launches a pending request now, as the agent would launch it later. The history marks the launch as simulated.

@@ -131,8 +131,8 @@ public actor TestDriver {
                 elapsed: { clock.awake }, appNow: appNow, zone: { clock.timeZone },
                 agentIsNeeded: { changes.add() }, hasAgent: { living.hasAgent }, isAlive: { living.isAlive($0) },
                 waitsChanged: { changes.add() },
-                alarm: { seconds, action in
-                    let number = clock.schedule(after: seconds) {
+                alarm: { seconds, isIdle, action in
+                    let number = clock.schedule(after: seconds, isIdle: isIdle) {
                         action()
                         // Virtual time must not pass before the tasks that the alarm resumes have run.
                         changes.add()

@@ -112,9 +112,11 @@ public final class VirtualClock: Clock, Sendable {
     // MARK: Timers of the host
 
     @discardableResult
-    package func schedule(after seconds: Double, _ action: @escaping @Sendable () -> Void) -> Int {
+    package func schedule(after seconds: Double, isIdle: Bool = false, _ action: @escaping @Sendable () -> Void) -> Int {
         let number = newNumber()
-        insert(Timer(number: number, due: awake + seconds, action: action))
+        let sleeper: Int64?? = isIdle ? .some(LaunchContext.currentNumber) : .none
+        insert(Timer(number: number, due: awake + seconds, sleeper: sleeper, action: action))
+        if isIdle { sleepersChanged() }
         return number
     }
 

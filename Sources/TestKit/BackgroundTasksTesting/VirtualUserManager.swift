@@ -17,7 +17,7 @@ package final class VirtualUserManager: AgentActivator {
 
     package init() {}
 
-    package func arm(at instant: Date?) throws(ActivationFailure) {
+    package func arm(at instant: Date?, folders: [String]) throws(ActivationFailure) {
         let isRefused = state.withLock { state in
             if state.refuses { return true }
             (state.isArmed, state.instant) = (true, instant)

@@ -15,6 +15,7 @@ package final class AgentProcess {
     private var setback = Setback()
     private var wasAskedToStop = false
     private let changes: ChangeWatch
+    private let folders: FolderWatch
     private var program: ProgramFile
     private var log: AgentLog { AgentLog(ledger.directories) }
 
@@ -60,6 +61,15 @@ package final class AgentProcess {
         }
         self.lock = lock
         changes = ChangeWatch(ledger, loop, lock)
+        let post = loop.poster
+        folders = FolderWatch(loop) { report in
+            post {
+                switch report {
+                case .changing: Self.current?.receive(.folderChanging)
+                case .examined(let folder, let finding): Self.current?.receive(.folderExamined(folder, finding))
+                }
+            }
+        }
         while !isAlone, try !ledger.read({ try $0.hasUnfinishedWork() }) {
             // A command may have queued work before the lock was released. The command found the lock held, so it started no
             // other agent.
@@ -214,7 +224,7 @@ package final class AgentProcess {
             let isDue = until.map { $0 <= host.now() } ?? false
             // Events may have arrived during the call to the user manager. The agent then continues, because some events are
             // reported only once, for example a changed time zone.
-            let hasNews = loop.hasNews ? true : try agent.hasNews()
+            let hasNews = loop.hasNews || folders.hasReports ? true : try agent.hasNews()
             guard isDue || hasNews, try lock.acquire() else { return false }
         }
         agent.continueWork()
@@ -295,7 +305,7 @@ package final class AgentProcess {
             // The timer always uses the real clock, but `host` may use a simulated clock.
             let ahead = host.now().timeIntervalSinceNow
             let wake = abs(ahead) < 0.001 ? host.wake : host.wake?.addingTimeInterval(-ahead)
-            loop.setTimer([wake, changes.nextCheckTime].compactMap { $0 }.min())
+            loop.setTimer([wake, changes.nextCheckTime, folders.nextCheckTime].compactMap { $0 }.min())
             guard host.hasFinished else { return nil }
             if host.agent.armActivation() { return .finished }
             // No program can start the agent again, so the agent continues. The next turn runs immediately, because it records
@@ -313,6 +323,7 @@ package final class AgentProcess {
 
     private func listen(_ agent: Agent) {
         changes.listen(to: agent.watchedFiles) { [unowned agent] in agent.receive(.filesChanged) }
+        folders.observe(agent.watchedFolders)
     }
 
     /// Returns `true` if no work is running, and no work becomes due soon.

@@ -98,9 +98,11 @@ final class EventLoop {
     /// Calls a handler whenever a descriptor is readable.
     ///
     /// - Throws: An error if the kernel cannot add another watch. The descriptor is then not watched.
-    func watch(_ descriptor: Int32, _ handler: @escaping () -> Void) throws(StoreError) {
+    func watch(
+        _ descriptor: Int32, events: UInt32 = EPOLLIN.rawValue, _ handler: @escaping () -> Void
+    ) throws(StoreError) {
         var event = epoll_event()
-        event.events = EPOLLIN.rawValue
+        event.events = events
         event.data.fd = descriptor
         guard epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 else { throw .notWatched("epoll", errno, "") }
         handlers[descriptor] = handler

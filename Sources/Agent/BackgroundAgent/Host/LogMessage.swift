@@ -22,6 +22,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
     case hostWoke = "host-woke"
     case zoneChanged = "zone-changed"
     case requestReplanned = "request-replanned"
+    case folderChanged = "folder-changed"
     case alarmMissing = "alarm-missing"
     case machineWoken = "machine-woken"
     case machineSleepsAgain = "machine-sleeps-again"
@@ -71,6 +72,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
         case .folderNotSynced: "the changes of a folder could not be synced to the disk"
         case .hostWoke: "the machine woke from sleep"
         case .zoneChanged: "the time zone changed"
+        case .folderChanged: "a watched folder changed, so the request is due"
         case .requestReplanned: "the clock or the time zone changed, so the request was rescheduled"
         case .alarmMissing: "the agent cannot wake the machine, although a request requires this"
         case .machineWoken: "the agent woke the machine for work that is due"
@@ -114,6 +116,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
         case .partGaveWay: [.file, .bytes]
         case .zoneChanged: [.zone]
         case .requestReplanned: [.identifier]
+        case .folderChanged: [.identifier, .folder]
         case .launchStarted: [.launch, .kind, .identifier, .generation, .pid]
         case .launchAdopted: [.launch, .pid]
         case .launchFailed: [.launch, .identifier, .reason]
@@ -141,7 +144,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
             .progressNotShown, .alarmMissing, .sleepRefused:
             4
         case .ledgerIsNewer, .agentMakesWay, .agentMadeWay, .ledgerRecovered, .changesHeard, .launchWarned, .transferStopped,
-            .requestReplanned, .notificationSilenced, .machineWoken, .machineSleepsAgain, .machineStaysAwake:
+            .requestReplanned, .folderChanged, .notificationSilenced, .machineWoken, .machineSleepsAgain, .machineStaysAwake:
             5
         case .agentStarted, .agentStopping, .agentStopped, .agentLeaves, .hostWoke, .zoneChanged, .launchStarted, .launchAdopted,
             .launchEnded,
@@ -154,7 +157,8 @@ package enum LogMessage: String, CaseIterable, Sendable {
 
 /// The fields of log messages. Headers, queries, bodies and passwords have no fields, because they are never logged.
 package enum LogField: String, CaseIterable, Sendable {
-    case action, bytes, count, file, generation, host, identifier, instant, kind, launch, notification, outcome, pid, reason,
+    case action, bytes, count, file, folder, generation, host, identifier, instant, kind, launch, notification, outcome, pid,
+        reason,
         seconds, transfer, tries, until, zone
 
     package var meaning: String {
@@ -163,6 +167,7 @@ package enum LogField: String, CaseIterable, Sendable {
         case .bytes: "the size of the removed file in bytes"
         case .count: "the number of notifications in the summary"
         case .file: "the name of the removed file, without the folder"
+        case .folder: "the path of the folder"
         case .generation: "1 for the first launch of a request; each retry has a higher number"
         case .host: "the server: scheme, name and port"
         case .identifier: "the identifier of the request or session"

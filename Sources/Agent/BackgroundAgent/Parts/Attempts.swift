@@ -54,7 +54,8 @@ struct Attempts {
             case .attemptFinished(let id, let how): (attempt, end) = (id, how)
             case .transport, .presenter, .conditions, .timeChanged, .zoneChanged, .resumed, .sleepEvent, .alarmRang,
                 .alarmRefused, .launchStarted, .launchFailed, .launchEnded, .processEnded, .attemptMoved, .attemptWithoutSource,
-                .attemptStopped, .proofChecked, .filePlaced, .filesChanged, .appIsMissing, .stopRequested:
+                .attemptStopped, .proofChecked, .filePlaced, .filesChanged, .folderChanging, .folderExamined, .appIsMissing,
+                .stopRequested:
                 return event
             }
             if var running = running(attempt), case .download(let file, body: _) = running.work, !running.hasDestination,

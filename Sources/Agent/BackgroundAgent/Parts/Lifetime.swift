@@ -110,11 +110,13 @@ package enum Lifetime: Equatable {
         var outOfReach: Set<Int64>
     }
 
-    mutating func plan(_ pass: inout Pass, _ others: OtherWork, _ activation: inout Activation) throws {
+    mutating func plan(
+        _ pass: inout Pass, _ others: OtherWork, _ activation: inout Activation, _ folders: FolderChanges
+    ) throws {
         switch self {
-        case .working(let idleSince): try consider(idleSince, &pass, others, &activation)
-        case .finished(.idle(let since)): try consider(since, &pass, others, &activation)
-        case .finished(.away(let since, _)): try consider(since, &pass, others, &activation)
+        case .working(let idleSince): try consider(idleSince, &pass, others, &activation, folders)
+        case .finished(.idle(let since)): try consider(since, &pass, others, &activation, folders)
+        case .finished(.away(let since, _)): try consider(since, &pass, others, &activation, folders)
         case .draining, .finished(.superseded):
             // The agent does not wait for continued processing, because this work runs in the apps' processes.
             let waits = try pass.transaction.liveLaunches().contains {
@@ -136,11 +138,11 @@ package enum Lifetime: Equatable {
     }
 
     private mutating func consider(
-        _ idleSince: Date?, _ pass: inout Pass, _ others: OtherWork, _ activation: inout Activation
+        _ idleSince: Date?, _ pass: inout Pass, _ others: OtherWork, _ activation: inout Activation, _ folders: FolderChanges
     ) throws {
         let isLeft = try pass.transaction.hasUnfinishedWork()
         let isBusy = others.hasAttempts || isLeft && (others.isShowing || others.holdsAlarm)
-        guard !isBusy, try !isLeft || activation.mayExit(&pass) else {
+        guard !isBusy, try !isLeft || folders.mayExit && activation.mayExit(&pass) else {
             self = .working(idleSince: nil)
             return try pass.transaction.setFact(.absence, nil)
         }

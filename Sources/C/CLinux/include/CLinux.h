@@ -2,6 +2,7 @@
 #ifndef STORMY_CLINUX_H
 #define STORMY_CLINUX_H
 
+#include <sys/vfs.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -110,6 +111,11 @@ static inline uint64_t clinux_mount(const char *_Nonnull path) {
     if (result == 0 && (status.mask & 0x1000) != 0) return status.mount;
     struct stat found;
     return stat(path, &found) == 0 ? (uint64_t)found.st_dev : 0;
+}
+// Returns the type of the file system that contains the path (statfs(2)). Returns 0 if the path does not exist.
+static inline uint32_t clinux_filesystem_type(const char *_Nonnull path) {
+    struct statfs status;
+    return statfs(path, &status) == 0 ? (uint32_t)status.f_type : 0;
 }
 // Renames a file. Fails with EEXIST if the new name exists, so that no file is replaced.
 static inline int clinux_rename_new(const char *_Nonnull from, const char *_Nonnull to) {
