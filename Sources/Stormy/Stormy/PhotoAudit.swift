@@ -95,7 +95,7 @@ package struct PhotoAudit: Sendable {
             switch PathStatus.at(file) {
             case .found(let information):
                 let version = PhotoOriginal.Version(information)
-                if let original = recorded[name], original.version == version {
+                if let original = recorded[name], original.version == version, !original.isOther {
                     results[index] = .success(original.sha256)
                 } else {
                     unread.append((index, version.byteCount))
@@ -255,7 +255,7 @@ package struct PhotoAudit: Sendable {
 }
 
 /// The recorded uploads to one destination, by the content of the files.
-private struct KnownUploads: Sendable {
+struct KnownUploads: Sendable {
     /// The records of each copy, by the digest of the copy.
     private var photos: [String: [PhotoRecord]] = [:]
     private let copies: [String: [String]]
@@ -298,6 +298,9 @@ private struct KnownUploads: Sendable {
         }
         return ([digest] + (copies[digest] ?? [])).flatMap { photos[$0] ?? [] }.sorted { rank($0) < rank($1) }
     }
+
+    /// Returns whether a file was given to the destination before, with any result.
+    func hasRecord(_ digest: String) -> Bool { !records(digest).isEmpty }
 
     func uploaded(_ digest: String) -> PhotoRecord? { records(digest).first { $0.state == .completed } }
 

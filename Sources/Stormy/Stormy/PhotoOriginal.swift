@@ -44,8 +44,18 @@ package struct PhotoOriginal: Equatable, Sendable {
 
     let path: String
     let version: Version
-    /// The SHA-256 of the file in hex.
+    /// The SHA-256 of the file in hex. The text is empty if the file is not a photo, because such a file is not read.
     package let sha256: String
+
+    init(path: String, version: Version, sha256: String) {
+        (self.path, self.version, self.sha256) = (path, version, sha256)
+    }
+
+    /// Creates the record of a file that is not a photo.
+    init(other path: String, _ version: Version) { self.init(path: path, version: version, sha256: "") }
+
+    /// `true` if the file is not a photo.
+    var isOther: Bool { sha256.isEmpty }
 
     /// Creates the tables `original` (the files by their paths) and `sentCopy` (the digests of the copies of each content).
     ///

@@ -33,6 +33,9 @@ package struct StormyApp: App {
             .backgroundTask(.processing(HeldUploads.identifier)) {
                 await Self.withStore { try await HeldUploads(store: $0).run() }
             }
+            .backgroundTask(.processing(WatchedFolders.identifier)) {
+                await Self.withStore { try await WatchedFolders(store: $0).run() }
+            }
             .backgroundTask(.urlSession(Downloads.sessionIdentifier)) {
                 await Self.orAgain { try await DownloadDelivery().finish(Downloads.configuration()) }
             }

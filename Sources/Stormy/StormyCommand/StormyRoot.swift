@@ -26,7 +26,7 @@ package struct StormyRoot: AsyncParsableCommand {
             CommandGroup(
                 name: "Photos and downloads",
                 subcommands: [
-                    UploadVerb.self, AuditVerb.self, DownloadVerb.self, TransfersVerb.self, DestinationVerb.self,
+                    UploadVerb.self, WatchVerb.self, AuditVerb.self, DownloadVerb.self, TransfersVerb.self, DestinationVerb.self,
                 ]),
             CommandGroup(
                 name: "Troubleshooting",

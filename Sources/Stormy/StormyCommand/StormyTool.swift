@@ -18,6 +18,7 @@ package enum StormyTool {
     /// The names of Stormy's requests and sessions in `status`, `why` and `history`.
     package static let names = [
         NoonSchedule.identifier: "daily check", HeldUploads.identifier: "photos for later",
+        WatchedFolders.identifier: "watched folders",
         WeatherSession.identifier: "forecasts",
         PhotoUploads.sessionIdentifier: "photo uploads", Downloads.sessionIdentifier: "downloads",
     ]

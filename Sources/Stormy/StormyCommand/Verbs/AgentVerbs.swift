@@ -53,6 +53,9 @@ struct AgentVerb: AsyncParsableCommand, CommandWithEffect {
             if try NoonSchedule(store: StormyStore.open()).restoreIfLost() {
                 Output.note("stormy: the daily check was scheduled again, because the agent had no request for it")
             }
+            if try WatchedFolders(store: StormyStore.open()).restoreIfLost() {
+                Output.note("stormy: the folders are watched again, because the agent had no request for them")
+            }
         } catch {
             // The command itself has reported the problem of the store, or does not need the store.
         }
@@ -77,12 +80,21 @@ struct QuitVerb: AsyncParsableCommand, CommandWithEffect {
         let wasOn = try NoonSchedule(store: store).isEnabled
         // The check is turned off first, because a running check would schedule the next check. If the store cannot be written,
         // the other background work is still ended.
-        let noted = Result { try NoonSchedule.setEnabled(false, in: store) }
+        let hasFolders = try !store.folderWatches().isEmpty && WatchedFolders(store: store).areOn
+        let noted = Result {
+            try NoonSchedule.setEnabled(false, in: store)
+            if hasFolders { try WatchedFolders.turnOff(in: store) }
+        }
         var isOff = false
         do {
             try await QuitCommand.endAll { requests, transfers in
                 isOff = true
-                if wasOn || requests > 0 { Output.line("The daily check is off. `stormy schedule` turns the check on again.") }
+                if hasFolders {
+                    Output.line("The folders are not watched. `stormy watch add FOLDER` watches all folders of the list again.")
+                }
+                if wasOn || requests > 0 && !hasFolders {
+                    Output.line("The daily check is off. `stormy schedule` turns the check on again.")
+                }
                 if transfers > 0 {
                     let noun = transfers == 1 ? "transfer" : "transfers"
                     Output.line("Paused \(transfers) \(noun). `stormy transfers resume all` continues all paused transfers.")
