@@ -68,6 +68,34 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: "http://h/up"))
     }
 
+    /// The first process ended while it waited for the response for the unused name.
+    @Test(arguments: [UploadKind.multipart, .put]) func `a new process does not send a confirmed file again`(_ kind: UploadKind) {
+        var talk = Dialogue(plan(kind), suspects: true)
+        talk.hear(200, ["Content-Type": "application/json"])
+        guard case .send(_, _, let memory) = talk.machine.next() else { return }
+        var next = Dialogue(plan(kind), resuming: memory, suspects: true)
+        next.hear(404)
+        #expect(next.outcome == .finished(remoteURL: "http://h/up") && next.lines == ["GET http://h/t1"], "\(next.lines)")
+    }
+
+    /// The server of a web app responds to every unknown name with the page of the app.
+    @Test func `a success with data is believed although every name has a page`() {
+        var talk = Dialogue(plan(.multipart), suspects: true)
+        talk.hear(200, ["Content-Type": "application/json; charset=utf-8"])
+        talk.hear(200, Self.page)
+        #expect(talk.outcome == .finished(remoteURL: "http://h/up"))
+    }
+
+    @Test(arguments: [500, 502, 503]) func `an error of the server does not end the wait for a captive portal`(_ status: Int) {
+        var talk = Dialogue(plan(.multipart), suspects: true)
+        talk.hear(200, Self.page)
+        talk.hear(200, Self.page)
+        talk.hear(status)
+        #expect(talk.lines.last == "GET http://h/t1" && talk.lines.count == 3)
+        talk.hear(200, Self.page)
+        #expect(talk.suspects && talk.lines.filter { $0.hasPrefix("POST") }.count == 1, "\(talk.lines)")
+    }
+
     /// Over https, no captive portal can respond. If the upload does not wait for captive portals, no response is doubted.
     @Test(arguments: [("https", true), ("http", false)])
     func `success is believed over https, or if captive portals are not waited for`(_ scheme: String, _ suspects: Bool) {

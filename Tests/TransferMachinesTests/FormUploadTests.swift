@@ -101,6 +101,14 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect((talk.requests.first?.idleTimeout ?? 0) >= 300)
     }
 
+    /// The server may have stored each form before it closed the connection.
+    @Test func `a complete form after which the connection breaks is sent twelve times at most`() {
+        var talk = Dialogue(plan())
+        for _ in 0..<12 { talk.hear(0) }
+        guard case .fail(let trouble) = talk.machine.next() else { Issue.record("sent again"); return }
+        #expect(trouble.message.contains("Check whether the file is on the server"))
+    }
+
     /// If a server received only a part of a form, it cannot store the form.
     @Test func `a form that was cut is sent again without a limit`() {
         var talk = Dialogue(plan())

@@ -55,6 +55,41 @@ import Testing
         #expect(talk.message?.contains("unsupported-format") == true)
     }
 
+    @Test func `a check that shows the photo late does not send the photo again`() {
+        var talk = Dialogue(plan())
+        talk.hear(200, [:], verdict("accept"))
+        talk.hear(201, [:], #"{"id":"7","status":"created"}"#)
+        for _ in 0..<3 { talk.hear(200, [:], verdict("accept")) }
+        talk.hear(200, [:], verdict("reject", duplicate))
+        #expect(talk.outcome == .finished(remoteURL: "https://i/photos/7"))
+        #expect(talk.lines.filter { $0.hasSuffix("/api/assets") }.count == 1, "\(talk.lines)")
+    }
+
+    @Test func `a photo that Immich never shows is sent twice, and then fails`() {
+        var talk = Dialogue(plan())
+        talk.hear(200, [:], verdict("accept"))
+        for _ in 0..<40 {
+            var machine = talk.machine
+            guard case .send(let request, _, _) = machine.next() else { break }
+            let isCheck = request.url.hasSuffix("check")
+            talk.hear(isCheck ? 200 : 201, [:], isCheck ? verdict("accept") : #"{"id":"7"}"#)
+        }
+        #expect(talk.lines.filter { $0.hasSuffix("/api/assets") }.count == 2, "\(talk.lines)")
+        #expect(talk.message?.contains("Check whether Immich has the photo") == true)
+    }
+
+    @Test func `a new process repeats the check after the photo was sent`() {
+        var talk = Dialogue(plan())
+        talk.hear(200, [:], verdict("accept"))
+        talk.hear(201, [:], #"{"id":"7","status":"created"}"#)
+        guard case .send(_, _, let memory) = talk.machine.next() else { return }
+        var next = Dialogue(plan(), resuming: memory)
+        next.hear(200, [:], verdict("accept"))
+        next.hear(200, [:], verdict("reject", duplicate))
+        #expect(next.outcome == .finished(remoteURL: "https://i/photos/7"))
+        #expect(next.lines.allSatisfy { $0.hasSuffix("check") }, "\(next.lines)")
+    }
+
     @Test func `a photo in the trash is a failure`() {
         var talk = Dialogue(plan())
         talk.hear(200, [:], verdict("reject", duplicate + #","isTrashed":true"#))

@@ -10,11 +10,12 @@ struct FormUpload: UploadProtocol {
     let plan: UploadPlan
 
     private let form: FormBody
-    /// The number of complete forms for which the server sent no response in time.
+    /// A measure of the complete forms without a response. A form without a response in time counts four times as much as a form
+    /// after which the connection broke, because the server may not have received all bytes of such a form.
     private var losses: Int
 
-    /// The maximum number of forms without a response. The number is limited because the server may have stored each form.
-    private static let maximumLosses = 3
+    /// The greatest measure. The number of forms is limited because the server may have stored each form.
+    private static let maximumLosses = 12
     /// The number of seconds without a received byte after which an attempt fails. A server may examine the photo before it
     /// responds.
     static let patience = 300.0
@@ -42,14 +43,18 @@ struct FormUpload: UploadProtocol {
     }
 
     private static let lostResponses = """
-        The server received the file \(maximumLosses) times and did not respond. Check whether the file is on the \
+        The complete file was sent several times, and the server did not respond. Check whether the file is on the \
         server before you retry the upload.
         """
 
     mutating func lost(_ end: WireEnd) {
-        // `losses` counts only forms that were sent completely. If the connection broke, the server may not have received the
-        // complete form.
-        if end.failure == .stalled, end.bytesSent >= form.length(around: plan.order.byteCount) { losses += 1 }
+        // Only forms that were sent completely are counted, because the server cannot have stored a part of a form.
+        guard end.bytesSent >= form.length(around: plan.order.byteCount) else { return }
+        switch end.failure {
+        case .stalled: losses += 4
+        case .connectionLost: losses += 1
+        default: break
+        }
     }
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {

@@ -34,9 +34,19 @@ struct ImmichUpload: UploadProtocol {
     private var hasQueriedVersion = false
     /// The outcome of the last refused form. `nil` if no form was refused.
     private var refusal: UploadOutcome?
+    /// Records whether Immich may have the photo although the last check did not show it.
+    private var doubt: NameDoubt
+    /// The number of photos that Immich accepted and did not show, also after repeated checks.
+    private var losses: Int
 
-    init(plan: UploadPlan) {
+    /// The maximum number of lost photos. The number is limited because Immich may have stored each photo.
+    private static let maximumLosses = 2
+
+    init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
         self.plan = plan
+        doubt = NameDoubt(resuming: memory, sentIn: [.put, .check])
+        losses = memory?.creations ?? 0
+        if memory?.step == .check { state = .querying(isSent: true) }
         knowledge = plan.knowledge
         namesDevice = plan.knowledge.immichVersion.map { $0 < Self.firstWithoutDevice } ?? true
     }
@@ -72,24 +82,32 @@ struct ImmichUpload: UploadProtocol {
             return .send(
                 plan.request("POST", site + ImmichRecord.path, [HeaderField("Content-Type", "application/json")]),
                 .data(ImmichRecord.question(sha1: plan.order.sha1 ?? "")),
-                persistFirst: UploadMemory(step: isSent ? .check : .chooseName))
+                persistFirst: memory(isSent ? .check : .chooseName))
         case .readingVersion:
             return .send(
-                plan.request("GET", site + "/api/server/version"), .none, persistFirst: UploadMemory(step: .chooseName))
+                plan.request("GET", site + "/api/server/version"), .none, persistFirst: memory(.chooseName))
         case .sending:
             let form = form
             let digest = plan.order.sha1.map { [HeaderField("x-immich-checksum", $0)] } ?? []
             var request = plan.request("POST", site + "/api/assets", [form.contentType] + digest)
             request.idleTimeout = max(request.idleTimeout, FormUpload.patience)
-            return .send(request, form.content, persistFirst: UploadMemory(step: .put))
+            return .send(request, form.content, persistFirst: memory(.put))
         }
+    }
+
+    private func memory(_ step: UploadMemory.Step) -> UploadMemory {
+        UploadMemory(step: step, creations: losses == 0 ? nil : losses, isDoubted: doubt.isOpen && step == .chooseName)
     }
 
     var storedBytes: Int64 { if case .querying(isSent: true) = state { plan.order.byteCount } else { 0 } }
     var stage: Int64 { storedBytes }
 
     /// Checks again whether Immich has the photo, after a response was lost.
-    mutating func handleUncertainty() { if case .sending = state { state = .querying(isSent: false) } }
+    mutating func handleUncertainty() {
+        guard case .sending = state else { return }
+        doubt.open()
+        state = .querying(isSent: false)
+    }
 
     /// Returns whether the refusal may be temporary. The status 400 is Immich's final decision about the form.
     func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { head.status != 400 && head.hasNoMeaningForUploads }
@@ -103,6 +121,7 @@ struct ImmichUpload: UploadProtocol {
         case (.readingVersion, _): return afterVersion(head, end)
         case (.sending, 200..<300):
             asset = (try? JSONDecoder().decode(Asset.self, from: end.body))?.id
+            doubt.open()
             state = .querying(isSent: true)
             return .continue
         case (.sending, 400) where ServerReason(end.body)?.text.lowercased().contains("quota") == true:
@@ -129,11 +148,19 @@ struct ImmichUpload: UploadProtocol {
             asset = known ?? asset
             return finish()
         case .absent:
+            // Immich may show a new photo late.
+            if doubt.shouldCheckAgain() { return pauses.retry(head, NameDoubt.notShown) }
+            doubt.close()
             guard isSent else { return begin() }
+            losses += 1
+            guard losses < Self.maximumLosses else { return .fail(head, -1011, Self.lost) }
             state = .sending
-            return pauses.retry(head, "The server accepted the file but does not show the file.")
+            return pauses.retry(head, NameDoubt.notShown)
         }
     }
+
+    private static let lost =
+        "Immich accepted the photo \(maximumLosses) times and does not show it. Check whether Immich has the photo before you retry."
 
     /// Reads the version. If the version cannot be read, the upload continues. The response to the form then shows whether the
     /// form is right for the version.

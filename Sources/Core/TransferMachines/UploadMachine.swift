@@ -71,7 +71,7 @@ package struct UploadMachine: Sendable {
         case .resumable: rules = ResumableUpload(plan: plan, resuming: memory)
         case .s3: rules = S3Upload(plan: plan, resuming: memory)
         case .nextcloud: rules = NextcloudUpload(plan: plan, resuming: memory)
-        case .immich: rules = ImmichUpload(plan: plan)
+        case .immich: rules = ImmichUpload(plan: plan, resuming: memory)
         }
     }
 

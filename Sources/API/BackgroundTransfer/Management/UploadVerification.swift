@@ -199,7 +199,11 @@ struct UploadCheck {
             let answer = response as? HTTPURLResponse
             switch answer?.statusCode ?? 0 {
             case 200..<300:
-                return answer?.value(forHTTPHeaderField: "Upload-Offset") == "\(receipt.byteCount)" ? .sameLength : .differs
+                // A captive portal, or a server that does not report the length of a complete upload, sends no offset.
+                guard let offset = answer?.value(forHTTPHeaderField: "Upload-Offset") else {
+                    return .unknown("the server does not report the length of the file")
+                }
+                return offset == "\(receipt.byteCount)" ? .sameLength : .differs
             case 404, 410: return .unknown("the server moved the file after the upload")
             case let status: return .unreachable("the server responded with status \(status)")
             }
