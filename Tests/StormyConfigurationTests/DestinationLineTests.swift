@@ -33,6 +33,13 @@ import Testing
         }
     }
 
+    @Test func `path is read, and refused for other kinds, other words and folders outside the address`() throws {
+        #expect(try Self.parse("path = \"{year}/{month}/\"\n").destinations["home"]?.path == "{year}/{month}/")
+        for path in ["/{year}", "../x", "a/./b", "{hour}", "{year", "a?b", "a\\\\b"] {
+            #expect(throws: ConfigurationError.self, "\(path)") { try Self.parse("path = \"\(path)\"\n") }
+        }
+    }
+
     @Test func `ca_file is read, and refused for an address without encryption`() throws {
         #expect(try Self.parse("ca_file = \"~/ca.pem\"\n").destinations["home"]?.caFile == "~/ca.pem")
         #expect(throws: ConfigurationError.self) { try Self.parse("ca_file = \"/ca.pem\"\n", url: "http://h/") }

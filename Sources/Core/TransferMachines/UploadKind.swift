@@ -42,6 +42,14 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
     /// request also matters.
     public var mayBeCut: Bool { self != .multipart }
 
+    /// `true` if the server stores files in folders that the upload can choose.
+    package var hasFolders: Bool {
+        switch self {
+        case .webdav, .put, .s3, .nextcloud: true
+        case .plain, .multipart, .tus, .resumable, .immich: false
+        }
+    }
+
     /// `true` if the protocol can check whether the server has a file, without a receipt and without a change of the server.
     package var canOnlyCheck: Bool {
         switch self {

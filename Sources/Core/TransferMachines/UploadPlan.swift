@@ -97,7 +97,7 @@ package struct UploadPlan: Equatable, Sendable {
             method: method, url: url, headers: headers, idleTimeout: idleTimeout, maximumRedirects: 0,
             maximumBodyBytes: Self.maximumAnswer, rateLimit: rateLimit)
         wire.leastRate = min(WireRequest.leastUsefulRate, rateLimit.map { $0 / 2 } ?? .max)
-        if rateLimit != nil { wire.rateGroup = collectionURL }
+        if rateLimit != nil { wire.rateGroup = order.server?.name ?? collectionURL }
         wire.authorityFile = order.server?.authorityFile
         wire.requiredLines = order.server?.requiredLines ?? []
         return wire

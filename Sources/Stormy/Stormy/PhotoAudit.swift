@@ -4,6 +4,7 @@ import Foundation
 import ProcessSupport
 import Spool
 import Synchronization
+import TransferMachines
 
 /// Finds out which files of the user are safely at a destination.
 ///
@@ -200,9 +201,21 @@ package struct PhotoAudit: Sendable {
             to: options.destination,
             location: LocationDecision(
                 option: record?.keepsLocation, destination: options.destination, configuration: options.keepsLocation))
-        // The server may have given another name to the photo.
-        let name = record?.remoteURL.flatMap { URL(string: $0)?.lastPathComponent }.flatMap { $0.isEmpty ? nil : $0 }
-        return try uploads.prepare(PhotoFile(path: file, isKnownPhotoOnly: false), named: name, order)
+        // The server may have given another name to the photo, and the destination may have used other folders.
+        let place = options.destination.way.kind.hasFolders ? record?.remoteURL.flatMap { URL(string: $0) } : nil
+        return try uploads.prepare(
+            PhotoFile(path: file, isKnownPhotoOnly: false), named: place?.lastPathComponent, in: folder(of: place), order)
+    }
+
+    /// Returns the folder of a stored photo, at the configured address of the server.
+    private func folder(of place: URL?) -> URL? {
+        guard let place, options.destination.contains(PublicAddress.of(place.deletingLastPathComponent().absoluteString)),
+            var parts = URLComponents(url: options.destination.url, resolvingAgainstBaseURL: false)
+        else { return nil }
+        parts.percentEncodedPath =
+            URLComponents(url: place.deletingLastPathComponent(), resolvingAgainstBaseURL: false)?.percentEncodedPath
+            ?? parts.percentEncodedPath
+        return parts.url
     }
 
     private func conclude(

@@ -274,7 +274,7 @@ package struct PhotoReconciliation {
         // Two destinations may have the same address and different users. The transfer contains neither a password nor a
         // signature.
         let destination = settings.destinations.first { destination in
-            PublicAddress.of(destination.url.absoluteString) == transfer.url
+            destination.contains(transfer.url)
                 && transfer.serverName.map { $0 == destination.name } ?? true
         }
         let now = BGTaskScheduler.now

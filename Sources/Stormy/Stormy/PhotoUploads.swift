@@ -133,12 +133,17 @@ package struct PhotoUploads: Sendable {
     ///
     /// - Throws: ``PhotoUploadError/isOwnFile(path:)`` if the path leads to a file of the app, for example a password file,
     ///   directly or through links.
-    /// - Parameter name: The name on the server. `nil` for the name of the file.
-    package func prepare(_ photo: PhotoFile, named name: String? = nil, _ order: BatchOptions) throws -> Prepared {
+    /// - Parameters:
+    ///   - name: The name on the server. `nil` for the name of the file.
+    ///   - folder: The folder on the server. `nil` for the folder that the destination uses for the photo.
+    package func prepare(
+        _ photo: PhotoFile, named name: String? = nil, in folder: URL? = nil, _ order: BatchOptions
+    ) throws -> Prepared {
         let (file, path) = (URL(exactPath: photo.path), photo.path)
         try refuseOwnFile(path) { () throws(OwnFiles.Unknown) in try ownFiles.contain(path) }
         let destination = order.destination
-        let task = sessions.session(for: destination).uploadTask(with: Self.request(to: destination), fromFile: file)
+        let request = Self.request(to: destination, folder: folder ?? destination.folder(for: file))
+        let task = sessions.session(for: destination).uploadTask(with: request, fromFile: file)
         task.startsSuspended = order.isHeld
         task.isRefusalRead = true
         task.delivery = UploadDelivery(destination.way, fileName: name ?? file.lastPathComponent)
@@ -179,8 +184,8 @@ package struct PhotoUploads: Sendable {
 
     /// Prepares a copy that was made and cleaned before. The original file may not exist any more.
     func prepare(copy: BackgroundTransfers.LeftCopy, of path: String, _ order: BatchOptions) throws -> Prepared {
-        let task = sessions.session(for: order.destination).uploadTask(
-            with: Self.request(to: order.destination), fromFile: copy.file)
+        let request = Self.request(to: order.destination, folder: order.destination.folder(for: copy.file))
+        let task = sessions.session(for: order.destination).uploadTask(with: request, fromFile: copy.file)
         task.startsSuspended = order.isHeld
         task.isRefusalRead = true
         task.listedPath = path
@@ -370,8 +375,8 @@ package struct PhotoUploads: Sendable {
         return withExtendedLifetime(photo) { PhotoLocation.isPresent(in: photo.data, leave: photo.release) }
     }
 
-    static func request(to destination: PhotoDestination) -> URLRequest {
-        var request = URLRequest(url: destination.url)
+    static func request(to destination: PhotoDestination, folder: URL? = nil) -> URLRequest {
+        var request = URLRequest(url: folder ?? destination.url)
         request.httpMethod = "PUT"
         if let credential = destination.credential {
             request.setValue(credential.value, forHTTPHeaderField: credential.header)

@@ -151,6 +151,8 @@ package struct PhotoDestination: Sendable, Equatable {
     package var bytesPerSecond: Int64?
     /// `true` if photos keep their location. `nil` if the destination has no setting for this.
     package var keepsLocation: Bool?
+    /// The folders inside ``url`` in which photos are stored, for example `{year}/{month}/`. `nil` for no folders.
+    package var path: String?
 
     package init(
         name: String, way: UploadWay, url: URL, credential: Credential?, account: String? = nil, bytesPerSecond: Int64? = nil,

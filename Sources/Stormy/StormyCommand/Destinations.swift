@@ -106,10 +106,12 @@ struct Destinations {
                 bucket: destination.bucket, region: destination.region ?? "us-east-1", accessKey: accessKey, secretKey: secretKey,
                 sessionToken: try secret(destination.token, destination.tokenFile, name))
         }
-        return PhotoDestination(
+        var made = PhotoDestination(
             name: name, way: way, url: url, credential: credential, account: account(destination, url, credential),
             bytesPerSecond: destination.limitKbps.map { max(1, Int64($0) * 1000 / 8) },
             keepsLocation: destination.location.map { $0 == .keep })
+        made.path = destination.path
+        return made
     }
 
     /// Returns a text that distinguishes the users of one server, because each user can have a separate folder. For Immich, the

@@ -254,6 +254,8 @@ extension Configuration {
         #                  kilobits per second
         #   user and password_file, or token_file, if the server requires them
         #   location       "remove" (the default) or "keep"
+        #   path           folders for the photos, for example "{year}/{month}/"
+        #                  with the date of each photo (webdav, nextcloud, put, s3)
         #   ca_file        a PEM file with the server's own certificate authority,
         #                  which replaces the authorities of the system
         # Each password is in a separate file that only you can read:
@@ -266,6 +268,7 @@ extension Configuration {
         #: password_file = "~/.config/stormy/password"
         #: limit_kbps = 2000
         #: location = "remove"
+        #: path = "{year}/{month}/"
         #: ca_file = "~/.config/stormy/home-ca.pem"
 
         #: [upload.destinations.cloud]

@@ -43,7 +43,7 @@ struct ConfigurationParser {
 
     private static let destinationKeys = [
         "kind", "url", "user", "password", "password_file", "token", "token_file", "access_key", "secret_key_file",
-        "region", "bucket", "field", "limit_kbps", "location", "ca_file",
+        "region", "bucket", "field", "limit_kbps", "location", "path", "ca_file",
     ]
     private static let fullNames = Section.allCases.flatMap { section in section.keys.map { "\(section.rawValue).\($0)" } }
 
@@ -204,12 +204,36 @@ struct ConfigurationParser {
         destination.field = try table.string("field")
         destination.limitKbps = try table.integer("limit_kbps", in: 1...100_000_000)
         destination.location = try table.choice("location", Configuration.Location.self)
+        destination.path = try path(table, kind, isPresigned: URLComponents(string: url)?.query != nil)
         destination.caFile = try table.string("ca_file")
         if destination.caFile != nil, URLComponents(string: url)?.scheme?.lowercased() != "https" {
             throw table.invalid(
                 "ca_file", "a certificate authority for an http address", "write https:// in url, or remove ca_file")
         }
         return destination
+    }
+
+    /// Reads the folders in which photos are stored.
+    private func path(
+        _ table: TableReader, _ kind: UploadKind, isPresigned: Bool
+    ) throws(ConfigurationError) -> String? {
+        guard let text = try table.string("path") else { return nil }
+        guard kind.hasFolders, !isPresigned else {
+            let kinds = UploadKind.protocols.filter(\.hasFolders).map(\.rawValue)
+            throw table.invalid(
+                "path", "folders for this kind of destination", "remove path; only \(kinds.joined(separator: ", ")) have folders")
+        }
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        let isRelative = !text.hasPrefix("/") && !parts.contains("..") && !parts.contains(".")
+        let isPlain = !text.contains { $0.isNewline || $0 == "\\" || $0 == "?" || $0 == "#" }
+        guard isRelative, isPlain, !text.isEmpty else {
+            throw table.invalid("path", "\"\(text)\"", "write a path inside the folder of url, for example \"{year}/{month}/\"")
+        }
+        let rest = ["{year}", "{month}", "{day}"].reduce(text) { $0.replacing($1, with: "") }
+        guard !rest.contains("{"), !rest.contains("}") else {
+            throw table.invalid("path", "\"\(text)\"", "only {year}, {month} and {day} are replaced")
+        }
+        return text
     }
 
     /// - Parameter isPresigned: `true` if the query of the address is a signature, and therefore a credential in the

@@ -118,7 +118,7 @@ package struct ConfigurationText: Equatable, Sendable {
             ("password_file", destination.passwordFile), ("token_file", destination.tokenFile),
             ("bucket", destination.bucket), ("region", destination.region), ("access_key", destination.accessKey),
             ("secret_key_file", destination.secretKeyFile), ("field", destination.field),
-            ("location", destination.location?.rawValue), ("ca_file", destination.caFile),
+            ("location", destination.location?.rawValue), ("path", destination.path), ("ca_file", destination.caFile),
         ]
         return texts.compactMap { key, value in value.map { "\(key) = \(quoted($0))" } }
     }

@@ -68,6 +68,8 @@ extension Configuration {
         package var limitKbps: Int?
         /// `location`. `nil` if the configuration does not contain this line.
         package var location: Location?
+        /// `path`: the folders inside ``url`` in which photos are stored, for example `{year}/{month}/`. `nil` for no folders.
+        package var path: String?
         /// `ca_file`: a PEM file with the certificate authorities of the server. These authorities replace the authorities of the
         /// system.
         package var caFile: String?
