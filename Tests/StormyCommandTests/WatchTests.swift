@@ -141,10 +141,13 @@ import Testing
             #expect(quit.output.contains("The folders are not watched"), "\(quit)")
             #expect(try await home.stormy("watch", "list").output.contains("because of `stormy quit`"))
             #expect(try await home.stormy("why").output == "Nothing is pending.\n")
-            #expect(try await home.stormy("watch", "add", home.camera.path).status == 0)
+            try home.picture("inside/old.jpg")
+            // The options of the new command are used.
+            #expect(try await home.stormy("watch", "add", "--recursive", home.camera.path).status == 0)
             try home.picture("one.jpg")
+            try home.picture("inside/two.jpg")
             try await upload(home)
-            #expect(store.arrived == ["one.jpg"])
+            #expect(store.arrived == ["one.jpg", "two.jpg"])
         }
     }
 

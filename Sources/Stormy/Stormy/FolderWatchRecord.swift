@@ -84,12 +84,31 @@ extension StormyStore {
         try queue.write { database in
             var watch = watch
             try watch.insert(database)
-            for (path, version) in existing {
-                try database.cachedStatement(
-                    sql: "INSERT OR REPLACE INTO folderBaseline (watch, path, inode, byteCount, modified) VALUES (?, ?, ?, ?, ?)"
-                ).execute(arguments: [watch.id, path, version.inode, version.byteCount, version.modified])
-            }
+            try Self.ignore(existing, watch, in: database)
             return watch
+        }
+    }
+
+    /// - Parameter existing: More files that are not uploaded. `nil` to upload all files that the folder contained before.
+    func changeFolderWatch(
+        _ watch: FolderWatchRecord, ignoring existing: [(path: String, version: PhotoOriginal.Version)]?
+    ) throws {
+        try queue.write { database in
+            try watch.update(database)
+            if existing == nil {
+                try database.execute(sql: "DELETE FROM folderBaseline WHERE watch = ?", arguments: [watch.id])
+            }
+            try Self.ignore(existing ?? [], watch, in: database)
+        }
+    }
+
+    private static func ignore(
+        _ files: [(path: String, version: PhotoOriginal.Version)], _ watch: FolderWatchRecord, in database: Database
+    ) throws {
+        for (path, version) in files {
+            try database.cachedStatement(
+                sql: "INSERT OR REPLACE INTO folderBaseline (watch, path, inode, byteCount, modified) VALUES (?, ?, ?, ?, ?)"
+            ).execute(arguments: [watch.id, path, version.inode, version.byteCount, version.modified])
         }
     }
 

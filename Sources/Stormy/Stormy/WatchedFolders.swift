@@ -44,8 +44,14 @@ package struct WatchedFolders: Sendable {
         guard let files = FolderFiles.list(path, isRecursive: isRecursive) else { throw Failure.cannotRead(path) }
         if let known = try store.folderWatches().first(where: { $0.path == path && $0.destination == destination }) {
             guard try !areOn else { throw Failure.isWatched(path) }
+            // The folders inside the folder were not in the baseline of a folder that was not recursive.
+            let deeper = files.filter { !known.isRecursive && URL(exactPath: $0.path).deletingLastPathComponent().path != path }
+            var watch = known
+            (watch.isRecursive, watch.isForLater) = (isRecursive, isForLater)
+            try store.changeFolderWatch(
+                watch, ignoring: includesExisting ? nil : deeper.map { ($0.path, $0.version) })
             try turnOn()
-            return known
+            return watch
         }
         let watch = try store.addFolderWatch(
             FolderWatchRecord(

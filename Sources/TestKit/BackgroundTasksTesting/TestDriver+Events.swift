@@ -8,7 +8,7 @@ import Foundation
 extension TestDriver {
     // MARK: Folders
 
-    /// Examines the folders that pending requests wait for (``BGTaskRequest/watchedFolders``), as the agent does after a change in
+    /// Examines the folders that pending requests wait for (`BGTaskRequest.watchedFolders`), as the agent does after a change in
     /// a folder. If the content of a folder changed, the agent launches the request.
     ///
     /// - Throws: an error if events cause each other without end, so that virtual time cannot pass.
