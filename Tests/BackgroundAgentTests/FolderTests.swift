@@ -110,6 +110,15 @@ import Testing
         #expect(try bench.live().isEmpty && bench.agent.watchedFolders.isEmpty)
     }
 
+    @Test func `a folder that is given twice is watched with the folders inside`() throws {
+        let folders = [WatchedFolder(path: "/camera", isRecursive: false), folder]
+        for order in [folders, folders.reversed()] {
+            try bench.ledger.write { try $0.setWatchedFolders(order, of: "noon") }
+            try bench.turn()
+            #expect(bench.agent.watchedFolders == [folder])
+        }
+    }
+
     @Test func `the agent exits only if another program watches the folders`() throws {
         let activator = FakeActivator()
         bench.activator = activator
@@ -180,6 +189,12 @@ import Testing
         let (flat, deep) = (signature(false), signature())
         try Data("2".utf8).write(to: root.appendingPathComponent("sub/b.jpg"))
         #expect(signature(false) == flat && signature() != deep)
+    }
+
+    @Test func `the kernel does not report where a link leads`() throws {
+        let link = root.appendingPathComponent("link")
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: root.appendingPathComponent("sub"))
+        #expect(!FolderSignature.compute(WatchedFolder(path: link.path, isRecursive: false)).isReported)
     }
 
     @Test func `a missing folder is watched through the nearest folder above it`() {

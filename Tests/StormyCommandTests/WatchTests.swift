@@ -151,6 +151,22 @@ import Testing
         }
     }
 
+    @Test func `files whose names are not UTF-8 are reported`() async throws {
+        try await PhotoHome.play { home, store in
+            try makeFolder(home)
+            #expect(try await home.stormy("watch", "add", home.camera.path).status == 0)
+            let name = Array(home.camera.path.utf8) + Array("/bad".utf8) + [0xFF] + Array(".jpg".utf8) + [0]
+            let descriptor = name.withUnsafeBytes {
+                open($0.baseAddress!.assumingMemoryBound(to: CChar.self), O_CREAT | O_WRONLY, 0o600)
+            }
+            #expect(descriptor >= 0)
+            close(descriptor)
+            try await upload(home)
+            #expect(home.notification("trouble-folders")?.body.contains("the name is not UTF-8") == true)
+            #expect(store.arrived.isEmpty)
+        }
+    }
+
     @Test func `a folder that is watched, is missing or is a file is refused`() async throws {
         try await PhotoHome.play { home, _ in
             let file = try home.picture("one.jpg").path

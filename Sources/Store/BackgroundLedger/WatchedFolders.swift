@@ -46,12 +46,15 @@ extension LedgerTransaction {
     /// request is launched only if the folder changed after the last launch.
     package func setWatchedFolders(_ folders: [WatchedFolder], of request: String) throws {
         let known = try watchedFolders().filter { $0.request == request }
-        guard Set(known.map(\.folder)) != Set(folders) else { return }
+        // If a folder is given twice, the watch that includes the folders inside is sufficient.
+        let wanted = Dictionary(folders.map { ($0.path, $0.isRecursive) }) { $0 || $1 }
+            .map { WatchedFolder(path: $0, isRecursive: $1) }
+        guard Set(known.map(\.folder)) != Set(wanted) else { return }
         try database.run(sql: "DELETE FROM watchedFolder WHERE request = ?", arguments: [request])
-        for folder in Set(folders) {
+        for folder in wanted {
             let signature = known.first { $0.folder == folder }?.signature
             try database.run(
-                sql: "INSERT OR REPLACE INTO watchedFolder (request, path, isRecursive, signature) VALUES (?, ?, ?, ?)",
+                sql: "INSERT INTO watchedFolder (request, path, isRecursive, signature) VALUES (?, ?, ?, ?)",
                 arguments: [request, folder.path, folder.isRecursive, signature])
         }
     }

@@ -17,20 +17,27 @@ enum FolderFiles {
     /// Returns the regular files of a folder. Hidden files, and files whose names show that they are not complete, are left out.
     /// A link to a file counts as a file. A link to a folder is not followed, because links may form a circle.
     ///
-    /// - Returns: `nil` if the folder does not exist or cannot be read.
-    static func list(_ folder: String, isRecursive: Bool) -> [Entry]? {
-        var (files, rest, isFirst) = ([Entry](), [folder], true)
+    /// - Returns: The files, and sentences about files and folders that cannot be examined. `nil` if the folder does not exist or
+    ///   cannot be read.
+    static func list(_ folder: String, isRecursive: Bool) -> (files: [Entry], troubles: [String])? {
+        var (files, troubles, rest, isFirst) = ([Entry](), [String](), [folder], true)
         while let next = rest.popLast() {
             guard let entries = opendir(next) else {
+                let fault = FileFault(errno)
                 if isFirst { return nil }
+                if !fault.isAbsence { troubles.append("\(next): the folder cannot be read: \(String(cString: strerror(errno)))") }
                 continue
             }
             isFirst = false
             defer { closedir(entries) }
             while let entry = readdir(entries) {
                 let name = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
-                // The name of a file must be UTF-8, because the store contains its path as text.
-                guard name.first != UInt8(ascii: "."), let text = String(validating: name, as: UTF8.self) else { continue }
+                guard name.first != UInt8(ascii: ".") else { continue }
+                guard let text = String(validating: name, as: UTF8.self) else {
+                    let shown = String(decoding: name, as: UTF8.self)
+                    troubles.append("\(next)/\(shown): the name is not UTF-8. Rename the file first")
+                    continue
+                }
                 let path = next == "/" ? "/" + text : next + "/" + text
                 var information = stat()
                 guard lstat(path, &information) == 0 else { continue }
@@ -45,7 +52,7 @@ enum FolderFiles {
                 }
             }
         }
-        return files.sorted { PathName($0.path) < PathName($1.path) }
+        return (files.sorted { PathName($0.path) < PathName($1.path) }, troubles)
     }
 
     /// Returns the current state of a file. `nil` if the file does not exist any more.

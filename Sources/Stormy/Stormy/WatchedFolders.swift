@@ -41,7 +41,7 @@ package struct WatchedFolders: Sendable {
     package func add(
         _ path: String, to destination: String?, isRecursive: Bool, isForLater: Bool, includesExisting: Bool
     ) throws -> FolderWatchRecord {
-        guard let files = FolderFiles.list(path, isRecursive: isRecursive) else { throw Failure.cannotRead(path) }
+        guard let files = FolderFiles.list(path, isRecursive: isRecursive)?.files else { throw Failure.cannotRead(path) }
         if let known = try store.folderWatches().first(where: { $0.path == path && $0.destination == destination }) {
             guard try !areOn else { throw Failure.isWatched(path) }
             // The folders inside the folder were not in the baseline of a folder that was not recursive.
@@ -136,7 +136,7 @@ package struct WatchedFolders: Sendable {
     }
 
     private func scan(_ watch: FolderWatchRecord, _ destination: PhotoDestination, _ tally: inout Tally) async throws {
-        var rest = try newFiles(watch, destination)
+        var rest = try newFiles(watch, destination, &tally)
         // Files that are still changing are examined again. If they change longer, the agent reports the next change.
         let unsettled = rest.filter { !isSettled($0) }
         rest.removeAll { !isSettled($0) }
@@ -154,8 +154,11 @@ package struct WatchedFolders: Sendable {
     }
 
     /// Returns the files that were not examined before in their current version, or whose photo has no record for the destination.
-    private func newFiles(_ watch: FolderWatchRecord, _ destination: PhotoDestination) throws -> [FolderFiles.Entry] {
-        guard let files = FolderFiles.list(watch.path, isRecursive: watch.isRecursive) else { return [] }
+    private func newFiles(
+        _ watch: FolderWatchRecord, _ destination: PhotoDestination, _ tally: inout Tally
+    ) throws -> [FolderFiles.Entry] {
+        guard let (files, troubles) = FolderFiles.list(watch.path, isRecursive: watch.isRecursive) else { return [] }
+        tally.troubles += troubles
         let baseline = try store.baseline(of: watch)
         let originals = try store.originals()
         let known = try KnownUploads(store, destination, Set(settings.destinations.map(\.name)))

@@ -30,7 +30,8 @@ package enum FolderSignature {
 
     /// - Parameter watch: Adds a watch for a folder before the folder is read. Returns `false` if the watch cannot be added.
     package static func compute(_ folder: WatchedFolder, watch: (String) -> Bool = { _ in true }) -> Finding {
-        var isReported = !isRemote(folder.path)
+        // The kernel does not report that a link in the path leads to another folder.
+        var isReported = !isRemote(folder.path) && !hasLink(folder.path)
         var (count, sum, mixed): (Int, UInt64, UInt64) = (0, 0, 0)
         func add(_ hash: UInt64) { (count, sum, mixed) = (count + 1, sum &+ hash, mixed ^ (hash &* 0x9E37_79B9_7F4A_7C15)) }
         var (rest, folders) = ([folder.path], [String]())
@@ -101,6 +102,12 @@ package enum FolderSignature {
     private static let remoteTypes: Set<UInt32> = [
         0x6969, 0x517B, 0xFE53_4D42, 0xFF53_4D42, 0x6573_5546, 0x0102_1997, 0x00C3_6400, 0x5346_414F, 0x7375_7245, 0x564C,
     ]
+
+    private static func hasLink(_ path: String) -> Bool {
+        guard let resolved = realpath(path, nil) else { return false }
+        defer { free(resolved) }
+        return String(cString: resolved) != path
+    }
 
     private static func isRemote(_ path: String) -> Bool { remoteTypes.contains(clinux_filesystem_type(path)) }
 }

@@ -36,6 +36,17 @@ final class FolderWatch {
                     | IN_MOVE_SELF)
             return inotify_add_watch(descriptor, path, mask | Self.foldersOnly) >= 0
         }
+
+        /// Adds watches for the folders above a folder. The path leads to another folder if one of them is renamed or removed.
+        func addFolders(above path: String) {
+            var folder = path[...]
+            while let slash = folder.lastIndex(of: "/"), slash > folder.startIndex {
+                folder = folder[..<slash]
+                // `IN_MASK_ADD` keeps the mask of a folder that is also watched itself.
+                let mask = UInt32(IN_DELETE_SELF | IN_MOVE_SELF) | Self.foldersOnly | 0x2000_0000
+                _ = inotify_add_watch(descriptor, String(folder), mask)
+            }
+        }
     }
 
     enum Report: Sendable {
@@ -176,6 +187,7 @@ final class FolderWatch {
         Thread.detachNewThread {
             var polled: Set<WatchedFolder> = []
             for folder in folders {
+                instance?.addFolders(above: folder.path)
                 let finding = FolderSignature.compute(folder) { instance?.add($0) ?? false }
                 if !finding.isReported { polled.insert(folder) }
                 report(.examined(folder, finding))
