@@ -58,8 +58,8 @@ public struct BackgroundCommands: AsyncParsableCommand {
     }
 }
 
-/// A command for the background work of an app, for example ``StatusCommand``. An app with settings reads its settings before it
-/// runs a command.
+/// A command for the background work of an app, for example ``StatusCommand``. If your app has settings, read the settings before
+/// you run a command.
 public protocol BackgroundCommand: AsyncParsableCommand, CommandWithEffect {
     /// Runs the command. If this method throws an error, `run()` prints the error for the user.
     func perform() async throws

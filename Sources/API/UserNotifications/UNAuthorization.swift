@@ -12,8 +12,8 @@ public struct UNAuthorizationOptions: OptionSet, Sendable {
     public static let carPlay = UNAuthorizationOptions(rawValue: 8)
     /// The app may show critical alerts, which also play their sound in quiet hours.
     public static let criticalAlert = UNAuthorizationOptions(rawValue: 16)
-    /// The desktop shows a link to the app's notification settings. The value is stored and has no effect, because desktops do
-    /// not offer such a link.
+    /// Asks the desktop to show a link to the app's notification settings. The value is stored and has no effect, because
+    /// desktops do not offer such a link.
     public static let providesAppNotificationSettings = UNAuthorizationOptions(rawValue: 32)
     /// The app may show quiet notifications, and the user is not asked for permission.
     public static let provisional = UNAuthorizationOptions(rawValue: 64)

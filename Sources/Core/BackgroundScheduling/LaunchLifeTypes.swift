@@ -108,7 +108,7 @@ extension LaunchLife {
         /// Send SIGTERM to the process of the launch.
         case warn
         case kill
-        /// End the launch without a signal to its process, because a continued-processing task did not stop.
+        /// End the launch, because a continued-processing task did not stop. The process receives no signal and continues.
         case end
     }
 }

@@ -17,8 +17,8 @@ struct FolderUpload: UploadProtocol {
         case makingFolder(Int, level: Int, goingDown: Bool, why: Reason = .missing)
         /// The response to the PUT was lost. The upload sends HEAD for the temporary name, because the file may be complete.
         case queryingBody(Int, foldersMade: Bool)
-        /// The temporary file has the right length, and the upload reads it with GET. A server that reserves disk space for the
-        /// announced length may not have received the rest of the body.
+        /// The temporary file on the server has the right length. The upload reads the file back with GET to check its content. A
+        /// server that reserves disk space for the announced length may not have received the rest of the body.
         case readingBody(Int, ReadBack, foldersMade: Bool)
         /// The upload sends HEAD for the file that the PUT sent, to check its length. `mayBeAnothers` is `true` if the server did
         /// not confirm that the PUT made a new file. `mayBeAnothers` is also `true` if an earlier process received the response.

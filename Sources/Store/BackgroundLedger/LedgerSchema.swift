@@ -186,7 +186,7 @@ enum LedgerSchema {
         try database.alter(table: "sessionEvent") { table in
             for number in ["claimPID", "claimStart"] { table.add(column: number, .integer) }
             table.add(column: "launchesApp", .boolean).notNull().defaults(to: true)
-            // The value is 1 if the file of the transfer was removed.
+            // The value is 1 if the agent has removed its own copy of the file.
             table.add(column: "isSettled", .boolean).notNull().defaults(to: false)
         }
         try database.execute(

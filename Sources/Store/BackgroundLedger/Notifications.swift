@@ -172,7 +172,8 @@ extension LedgerTransaction {
         return true
     }
 
-    /// Marks a notification as held shortly before its due time, so that the app's delegate can decide about it.
+    /// Holds a notification shortly before it is due. The notification is not shown until the app's delegate has decided whether
+    /// to show it.
     ///
     /// - Returns: `nil` if no notification is due at this time, or if the delegate of another process already decides about it.
     package func holdNotification(_ identifier: String, dueAt due: Date, now: Date) throws -> NotificationRecord? {

@@ -1,10 +1,10 @@
 /// Decides whether a location that was found in bytes of an unknown format is text. Sensor data and compressed data can contain
 /// the letters of a coordinate by chance.
 ///
-/// The found letters, the text around these letters, and the bytes before and after the text are rated in bits. With the required
-/// number of bits, less than one wrong result in 10 TiB of data is expected. The noise of a sensor may consist of digits and
-/// signs. A result with few letters therefore requires more evidence: words around the text, zeros next to the text, or a tag
-/// name before the text.
+/// The found characters, the text around them, and the bytes before and after the text each count as evidence. The evidence is
+/// measured in bits of information. With the required number of bits, less than one wrong result in 10 TiB of data is expected.
+/// The noise of a sensor may consist of digits and signs. A result with few letters therefore requires more evidence: words
+/// around the text, zeros next to the text, or a tag name before the text.
 struct TextEvidence {
     /// The letters, one for each code unit. Code units beyond Latin-1 are 1, which is not text.
     let letters: [UInt8]

@@ -8,7 +8,7 @@
 //
 // The exit code is 0 after a choice, and 1 if the user cancelled. The exit code is 2 if there is no file chooser, and the reason
 // is printed. The option --check shows no window, and exits with 0 or 2. The option --tell shows a notification, and exits with
-// 0, or with 2 and the reason.
+// 0. If the notification cannot be shown, the program prints the reason and exits with 2.
 @preconcurrency import CLinux  // because its stdio has the same variables as Glibc
 @preconcurrency import Glibc  // because stdin, stdout and stderr are variables in Glibc
 

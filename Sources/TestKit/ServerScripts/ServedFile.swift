@@ -35,7 +35,7 @@ public struct ServedFile: Sendable, Equatable, Codable {
         case otherETag(String)
         /// The status is 416 for every range, as with some caches.
         case alwaysUnsatisfiable
-        /// The response to every range has this status, without a body or a reason.
+        /// The response to every range request has this status and no body.
         case status(Int)
     }
 

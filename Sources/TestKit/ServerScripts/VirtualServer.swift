@@ -16,8 +16,8 @@ public final class VirtualServer: Sendable {
 
     /// Sets the response to a method (`nil` for any method) and a path. The path is exact, or a prefix that ends with `*`. An
     /// exact path has priority over a prefix, and a longer prefix has priority over a shorter prefix. Each request uses the next
-    /// script, and all further requests use the last script. A new route replaces an earlier route of the same method and path.
-    /// If a test requests a path without a route, the test fails.
+    /// script. When no script is left, every further request uses the last script. A new route replaces an earlier route of the
+    /// same method and path. If a test requests a path without a route, the test fails.
     public func route(_ method: String?, _ path: String, _ scripts: ResponseScript...) { route(method, path, scripts) }
 
     /// Sets the responses as a list of scripts. The list must not be empty.

@@ -90,7 +90,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         super.init()
     }
 
-    /// Creates a task for tests. A test uses a subclass of this class instead of a real task (a mock).
+    /// Creates a task for tests. A test uses a subclass of this class (a mock) instead of a real task.
     public override init() {
         session = .shared
         request = nil

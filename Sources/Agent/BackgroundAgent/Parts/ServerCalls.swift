@@ -40,7 +40,7 @@ struct ServerCalls {
         /// The time of the last query that checked whether the server responds.
         var queriedAt: Double?
 
-        /// The time until which newer content waits for the reply to this call.
+        /// Newer content of the notification waits for the reply to this call, but not longer than until this time.
         var end: Double { laterAnswer.map { $0 + ServerCalls.longestDelay } ?? since + ServerCalls.longestFreeze }
     }
 
