@@ -105,6 +105,28 @@ import Testing
         }
     }
 
+    @Test func `a server that hides the content of its files does not lose photos`() async throws {
+        try await PhotoHome.play(PhotoHome.destination("put")) { home, store in
+            let photo = try home.picture("one.jpg").path
+            #expect(try await home.stormy("upload", "--wait", photo).status == 0)
+            home.server.route("GET", "/photos/*", .status(403))
+            let audit = try await home.stormy("audit", "--verify", photo)
+            #expect(audit.status == 75 && audit.output.contains("does not show whether"), "\(audit)")
+            #expect(try await home.stormy("upload", "--wait", photo).status == 0)
+            #expect(store.arrived == ["one.jpg"], "the photo is not sent again")
+        }
+    }
+
+    @Test func `without an agent the server is not asked`() async throws {
+        try await PhotoHome.play { home, _ in
+            let photo = try home.picture("one.jpg").path
+            await home.setStartsAgents(false)
+            await home.driver.killAgent()
+            let audit = try await home.stormy("audit", photo)
+            #expect(audit.status == 75 && audit.output.contains("forbids the start of an agent"), "\(audit)")
+        }
+    }
+
     @Test func `a photo for another destination is not uploaded for this destination`() async throws {
         let two = PhotoHome.destination(name: "one") + PhotoHome.destination("webdav", VirtualHome.origin + "/else/", name: "two")
         try await PhotoHome.play("[upload]\ndefault = \"one\"\n" + two) { home, _ in

@@ -42,6 +42,21 @@ import Testing
         }
     }
 
+    /// The location of the file cannot be removed, so the file is held back.
+    @Test func `a command without the location does not continue an upload with the location`() async throws {
+        try await PhotoHome.play { home, store in
+            let photo = try home.write(OtherPicture.heic, to: "camera/one.heic").path
+            home.server.route(nil, "/photos/*", .status(503))
+            #expect(try await home.stormy("upload", "--keep-location", photo).status == 0)
+            #expect(try await home.stormy("transfers", "pause", "all").status == 0)
+            home.server.mount(store)
+            let again = try await home.stormy("upload", "--remove-location", "--wait", photo)
+            #expect(again.status == 77 && again.errors.contains("keeps the location. To cancel that upload"), "\(again)")
+            try await home.driver.advance(by: .seconds(60))
+            #expect(store.arrived.isEmpty)
+        }
+    }
+
     @Test func `the two options exclude each other`() async throws {
         try await PhotoHome.play { home, _ in
             let photo = try home.picture("one.jpg").path

@@ -27,6 +27,18 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: "https://h/p/1"))
     }
 
+    @Test func `a complete upload with another offset is not believed`() {
+        var talk = Dialogue(plan())
+        talk.hear(201, made)
+        talk.hear(200, ["Upload-Complete": "?1", "Upload-Offset": "40"])
+        guard case .retry(_, let trouble) = talk.outcome else { Issue.record("\(String(describing: talk.outcome))"); return }
+        #expect(trouble.message.contains("accepted a part as the complete file"))
+        var complete = Dialogue(plan())
+        complete.hear(201, made)
+        complete.hear(200, ["Upload-Complete": "?1", "Upload-Offset": "100"])
+        #expect(complete.outcome == .finished(remoteURL: "https://h/p/1") && complete.machine.proof == .length)
+    }
+
     /// Tests the headers of each version of the draft, and the order in which the versions are tried.
     @Test func `older versions of the draft are tried after a refusal`() {
         var talk = Dialogue(plan())

@@ -99,6 +99,7 @@ struct AgentParts {
         try cleanup.collect(&pass)
         try attempts.plan(&pass, desktop)
         attempts.forget(pass.endedTransfers)
+        try Leftovers.plan(&pass)
         try cleanup.prune(&pass)
     }
 
@@ -106,7 +107,7 @@ struct AgentParts {
 
     private mutating func handle(_ event: AgentEvent, _ pass: inout Pass) throws {
         switch event {
-        case .transport(let event): try attempts.handle(event, &pass)
+        case .transport(let event): if try !Leftovers.handle(event, &pass) { try attempts.handle(event, &pass) }
         case .attemptFinished(let attempt, let end): try attempts.handleAttemptEnd(of: attempt, end, &pass)
         case .attemptMoved(let attempt): try attempts.recordMovedDownload(of: attempt, &pass)
         case .attemptStopped(let attempt): try attempts.handleAttemptStop(of: attempt, &pass)
@@ -121,7 +122,10 @@ struct AgentParts {
             try conditions.update(desktop, pass)
             // Any change of the network is a reason to try again immediately, even if the network was available before and after
             // the change.
-            if desktop.isNetworkAvailable { try attempts.retryUnreached(&pass) }
+            if desktop.isNetworkAvailable {
+                try attempts.retryUnreached(&pass)
+                try pass.transaction.retryLeftovers(now: pass.now)
+            }
             wakes.handlePowerChange()
         case .timeChanged: time.handleTimeJump(pass)
         case .zoneChanged: time.handleZoneChange()

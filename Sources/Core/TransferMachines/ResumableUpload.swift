@@ -41,7 +41,7 @@ struct ResumableUpload: UploadProtocol {
     }
 
     /// The evidence that the server has the file: the number of bytes that the server reports.
-    var proof: UploadProof { .length }
+    private(set) var proof = UploadProof.answer
 
     var stage: Int64 { storedBytes }
 
@@ -218,8 +218,9 @@ struct ResumableUpload: UploadProtocol {
             storedBytes = offset
             if Self.isComplete(head) == true {
                 guard offset == plan.order.byteCount else {
-                    return startOver(head, pauses, "The server accepted a part as the complete file.")
+                    return startOver(head, pauses, Self.partIsComplete)
                 }
+                proof = .length
                 return finish()
             }
             // This step is also necessary if all bytes are stored, because an empty last part completes the upload.
@@ -240,7 +241,12 @@ struct ResumableUpload: UploadProtocol {
             // The server received the complete file and refuses it.
             return .fail(head, -1011, "The server received the complete file and refused it (status \(head.status)).")
         case 200..<300:
-            if isLast, Self.isComplete(head) == true { return finish() }
+            if isLast, Self.isComplete(head) == true {
+                let stored = StructuredField.integer(head["Upload-Offset"])
+                if let stored, stored != plan.order.byteCount { return startOver(head, pauses, Self.partIsComplete) }
+                proof = stored == nil ? .answer : .length
+                return finish()
+            }
             guard let now = StructuredField.integer(head["Upload-Offset"]), now > offset, now <= plan.order.byteCount else {
                 // The response does not contain the offset, so the upload requests the offset.
                 state = .querying
@@ -277,6 +283,8 @@ struct ResumableUpload: UploadProtocol {
         state = .creating
         return place.lose(head, pauses, why)
     }
+
+    private static let partIsComplete = "The server accepted a part as the complete file."
 
     private func finish() -> UploadOutcome { .finished(remoteURL: PublicAddress.of(place.address ?? plan.collectionURL)) }
 

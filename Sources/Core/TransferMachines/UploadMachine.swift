@@ -32,6 +32,9 @@ package struct UploadMachine: Sendable {
     private let plan: UploadPlan
     /// `true` if the last check showed that the server does not have the file. Only used by uploads that never send the file.
     private var isAbsent = false
+    /// `true` if the server has a file of the right length and did not show the content. Only used by uploads that never send the
+    /// file.
+    private var isHidden = false
 
     /// Returns whether another plan is equal to this machine's plan. The facts about the server and the progress of the upload
     /// are not compared.
@@ -98,17 +101,19 @@ package struct UploadMachine: Sendable {
     /// Replaces the first command that would change the server, if the upload only checks whether the server has the file.
     private func onlyChecking(_ command: UploadCommand) -> UploadCommand {
         guard plan.order.onlyChecks == true, case .send(let request, _, _) = command, !request.onlyReads else { return command }
-        return .fail(isAbsent ? .notOnServer : .notShownByServer)
+        return .fail(isAbsent && !isHidden ? .notOnServer : .notShownByServer)
     }
 
     /// Records whether a response shows that the server does not have the file.
-    private mutating func recordAbsence(_ head: ResponseHead, _ body: Data) {
+    private mutating func recordAbsence(_ head: ResponseHead, _ wire: WireEnd) {
         guard plan.order.onlyChecks == true, refusal == nil else { return }
         switch rules.next() {
-        case .send(let request, _, _) where request.method == "POST": isAbsent = ImmichRecord.finding(body) == .absent
+        case .send(let request, _, _) where request.method == "POST": isAbsent = ImmichRecord.finding(wire.body) == .absent
         // The request for the version of Immich is not a request for the photo.
         case .send where plan.order.method == .immich: break
-        case .send, .compare: isAbsent = [404, 410].contains(head.status)
+        case .send: isAbsent = [404, 410].contains(head.status)
+        case .compare where wire.comparison == .same || wire.comparison == .differs: break
+        case .compare: isHidden = ![404, 410].contains(head.status)
         case .finished, .fail: break
         }
     }
@@ -132,7 +137,7 @@ package struct UploadMachine: Sendable {
         // If response headers arrived, they are handled as a response, even if the connection broke later. Servers that refuse a
         // large body respond and then close the connection.
         if wire.failure != .cancelled, let head = wire.head {
-            recordAbsence(head, wire.body)
+            recordAbsence(head, wire)
             if let refusal {
                 outcome = answered(refusal, head, pauses)
             } else if isEarly(head, wire) {

@@ -74,6 +74,7 @@ enum LedgerSchema {
             try database.alter(table: "transfer") { $0.add(column: "destinationFolder", .text) }
         }
         migrator.registerMigration("15: folders whose changes launch a request", migrate: FolderWatchRecord.createTable)
+        migrator.registerMigration("16: data that stays on servers", migrate: Leftover.createTable)
         return migrator
     }
 

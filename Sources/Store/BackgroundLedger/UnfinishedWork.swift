@@ -9,7 +9,7 @@ extension LedgerTransaction {
     package func hasUnfinishedWork() throws -> Bool {
         if try hasRequests() || !openQuestions().isEmpty || !liveLaunches().isEmpty { return true }
         if try fact(.significantTime) != nil { return true }
-        if try hasActiveTransfers() || isBadgeUntold() { return true }
+        if try hasActiveTransfers() || hasLeftovers() || isBadgeUntold() { return true }
         // The event of a transfer needs an agent even if a running process receives the event. If this process is killed, only an
         // agent can deliver the event.
         if try hasEventsForTheApp() || !undeliveredResponses().isEmpty { return true }

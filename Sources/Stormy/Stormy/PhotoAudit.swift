@@ -1,3 +1,4 @@
+import BackgroundRuntime
 import BackgroundTasks
 import BackgroundTransfer
 import Foundation
@@ -59,7 +60,7 @@ package struct PhotoAudit: Sendable {
         let known = try KnownUploads(store, options.destination, names)
         var findings = contents.map { content -> Finding in
             switch content {
-            case .success(let digest): known.finding(digest)
+            case .success(let original): known.finding(original.sha256)
             case .failure(let problem): .unreadable(problem.reason)
             }
         }
@@ -70,7 +71,13 @@ package struct PhotoAudit: Sendable {
             case .onItsWay, .held, .failed, .unreadable, .unknown: false
             }
         }
-        try await ask(asked, files, contents.map { try? $0.get() }, known, &findings, onProgress)
+        try await ask(asked, files, contents.map { try? $0.get().sha256 }, known, &findings, onProgress)
+        for (index, content) in contents.enumerated() {
+            guard case .uploaded = findings[index], case .success(let original) = content else { continue }
+            if PathStatus.at(files[index]).information.map(PhotoOriginal.Version.init) != original.version {
+                findings[index] = .unknown(Self.changed)
+            }
+        }
         return findings
     }
 
@@ -86,18 +93,27 @@ package struct PhotoAudit: Sendable {
         let reason: String
     }
 
-    /// Returns the digest of each file. A file that is unchanged since it was read last is not read again.
-    private func digests(of files: [String], _ onProgress: @escaping Progress) throws -> [Result<String, Unreadable>] {
+    private static let changed = "the file changed during the audit"
+
+    /// Returns the content of each file. A file that is unchanged since it was read last is not read again, if the file system
+    /// records each change.
+    private func digests(of files: [String], _ onProgress: @escaping Progress) throws -> [Result<PhotoOriginal, Unreadable>] {
         let recorded = try store.originals()
-        var results = [Result<String, Unreadable>?](repeating: nil, count: files.count)
+        var recordsChanges: [Int64: Bool] = [:]
+        var results = [Result<PhotoOriginal, Unreadable>?](repeating: nil, count: files.count)
         var (unread, total, gone): ([(index: Int, bytes: Int64)], Int64, [PathName]) = ([], 0, [])
         for (index, file) in files.enumerated() {
             let name = PathName(PathName.absolute(file))
             switch PathStatus.at(file) {
             case .found(let information):
                 let version = PhotoOriginal.Version(information)
-                if let original = recorded[name], original.version == version, !original.isOther {
-                    results[index] = .success(original.sha256)
+                if recordsChanges[version.device] == nil {
+                    recordsChanges[version.device] = FileSystemKind.recordsEachChange(at: file)
+                }
+                if let original = recorded[name], original.version == version, !original.isOther,
+                    recordsChanges[version.device] == true
+                {
+                    results[index] = .success(original)
                 } else {
                     unread.append((index, version.byteCount))
                     total += version.byteCount
@@ -122,7 +138,7 @@ package struct PhotoAudit: Sendable {
                 return (index, result)
             }
             try store.record(made.compactMap { try? $0.1.get() }, now: BGTaskScheduler.now)
-            for (index, result) in made { results[index] = result.map(\.sha256) }
+            for (index, result) in made { results[index] = result }
         }
         return results.map { $0 ?? .failure(Unreadable(reason: "the file was not read")) }
     }
@@ -149,6 +165,17 @@ package struct PhotoAudit: Sendable {
         guard options.destination.way.kind.canOnlyCheck, !options.destination.isForOneFile else {
             return try await askByReceipts(asked, digests, known, &findings)
         }
+        // An audit would cancel the questions of another audit, because both have the same session.
+        try AppRuntime.shared.directories.createStateFolders()
+        let lock = try FileLock.wait(for: AppRuntime.shared.directories.state.appendingPathComponent("audit.lock"))
+        defer { withExtendedLifetime(lock.descriptor) {} }
+        if AppRuntime.shared.startAgent() == .forbidden {
+            let variable = AppRuntime.shared.directories.forbiddingVariable
+            for index in asked {
+                findings[index] = .unknown("no agent runs, and the variable \(variable) forbids the start of an agent")
+            }
+            return
+        }
         try PhotoServerCheck.cancelEarlier()
         let uploads = PhotoUploads(store: store, onlyChecks: true)
         defer { uploads.sessions.finish() }
@@ -170,7 +197,9 @@ package struct PhotoAudit: Sendable {
                 case .failure(let error as Snapshot.Failure) where error.isOfCopy: findings[index] = .unknown("\(error)")
                 case .failure(let error): findings[index] = .unreadable("\(error)")
                 case .success(let photo):
-                    if case .hold(let reason) = photo.privacy {
+                    if photo.original?.sha256 != digests[index] {
+                        findings[index] = .unknown(Self.changed)
+                    } else if case .hold(let reason) = photo.privacy {
                         if record == nil { findings[index] = .held(reason) }
                     } else if !options.verifies, let finding = known.finding(ofCopy: photo.digest, of: photo.original?.sha256) {
                         // Another file had the same copy, for example a file whose location was removed by another program.

@@ -16,6 +16,8 @@ struct PhotoServerCheck {
 
     /// The number of seconds without progress after which the check ends, if requests wait.
     private static let patience = 10
+    /// The number of seconds without a finished request after which the check ends, if a request waited in this time.
+    private static let longestPatience = 60
 
     private let sessions: PhotoSessions
     private let destination: PhotoDestination
@@ -76,7 +78,7 @@ struct PhotoServerCheck {
             group.addTask {
                 let runtime = AppRuntime.ofWork
                 var quiet = 0
-                while quiet < Self.patience, !Task.isCancelled {
+                while quiet < Self.patience, !last.isHopeless(after: Self.longestPatience), !Task.isCancelled {
                     await runtime.pause(for: 1)
                     quiet = last.isQuiet() ? quiet + 1 : 0
                 }
@@ -92,6 +94,8 @@ struct PhotoServerCheck {
             var tally: BackgroundTransfers.Tally?
             /// `true` if a request waits, and there was no progress since the last question.
             var isQuiet = false
+            /// The number of questions since a request ended, and whether a request waited since then.
+            var (questions, hasWaited) = (0, false)
         }
 
         private let state = Mutex(State())
@@ -100,12 +104,19 @@ struct PhotoServerCheck {
             state.withLock { state in
                 let isProgress = state.tally.map { $0.unfinished != tally.unfinished || $0.bytesDone != tally.bytesDone } ?? true
                 if isProgress || tally.waitingMessage == nil { state.isQuiet = false }
+                if tally.unfinished != state.tally?.unfinished { (state.questions, state.hasWaited) = (0, false) }
+                if tally.waitingMessage != nil { state.hasWaited = true }
                 state.tally = tally
             }
         }
 
+        func isHopeless(after questions: Int) -> Bool {
+            state.withLock { $0.hasWaited && $0.questions >= questions }
+        }
+
         func isQuiet() -> Bool {
             state.withLock { state in
+                state.questions += 1
                 defer { state.isQuiet = state.tally?.waitingMessage != nil }
                 return state.isQuiet
             }

@@ -318,6 +318,12 @@ package struct PhotoUploads: Sendable {
         let begun = try store.beginPhoto(newPhoto(photo, order), as: .held, message: reason)
         let record = begun.photo
         guard begun.isKnown, !order.isAgain else { return .held(photo: record.id!, reason: reason) }
+        // An earlier command queued the file with its location. This command must not continue that upload.
+        if record.state == .queued {
+            let transfer = try Self.transfers(of: [record]).values.first.map { "stormy transfers cancel \($0.id)" }
+            let advice = transfer.map { ". To cancel that upload: \($0)" } ?? ""
+            return .held(photo: record.id!, reason: "\(reason); an earlier upload of this file keeps the location\(advice)")
+        }
         return .known(photo: record.id!, transfer: try Self.transfers(of: [record]).values.first?.id, url: record.remoteURL)
     }
 

@@ -2,6 +2,7 @@ import BackgroundRuntime
 import BackgroundTasks
 import Foundation
 import ProcessSupport
+import Spool
 import UserNotifications
 
 /// Uploads the new photos of the folders that the user chose (`stormy watch`).
@@ -115,6 +116,8 @@ package struct WatchedFolders: Sendable {
     private struct Tally {
         var (queued, held) = (0, 0)
         var troubles: [String] = []
+        /// `true` if photos could not be copied, for example because the disk is full.
+        var lacksRoom = false
     }
 
     /// Queues the new photos of all folders.
@@ -133,6 +136,8 @@ package struct WatchedFolders: Sendable {
         guard !Task.isCancelled else {
             return BGTaskScheduler.shared.abandonCurrentLaunch("the time was up before all photos were queued")
         }
+        // The launch is repeated after growing pauses.
+        if tally.lacksRoom { BGTaskScheduler.shared.abandonCurrentLaunch(tally.troubles.last ?? "photos could not be copied") }
     }
 
     private func scan(_ watch: FolderWatchRecord, _ destination: PhotoDestination, _ tally: inout Tally) async throws {
@@ -194,7 +199,10 @@ package struct WatchedFolders: Sendable {
             if watch.isForLater { try HeldUploads.submit() }
             var prepared: [PhotoUploads.Prepared] = []
             for (file, result) in zip(photos, uploads.prepare(photos, order)) {
-                do { prepared.append(try result.get()) } catch { tally.troubles.append(trouble(error, file.path)) }
+                do { prepared.append(try result.get()) } catch {
+                    tally.troubles.append(trouble(error, file.path))
+                    if (error as? Snapshot.Failure)?.isOfCopy == true { tally.lacksRoom = true }
+                }
             }
             for (photo, result) in zip(prepared, try uploads.queue(prepared, order)) {
                 do {

@@ -1,6 +1,7 @@
 import BackgroundLedger
 import CLinux
 import Foundation
+import ProcessSupport
 
 /// Computes a text that depends on the content of a folder. The text changes if a file is added, removed, renamed or changed.
 ///
@@ -31,7 +32,7 @@ package enum FolderSignature {
     /// - Parameter watch: Adds a watch for a folder before the folder is read. Returns `false` if the watch cannot be added.
     package static func compute(_ folder: WatchedFolder, watch: (String) -> Bool = { _ in true }) -> Finding {
         // The kernel does not report that a link in the path leads to another folder.
-        var isReported = !isRemote(folder.path) && !hasLink(folder.path)
+        var isReported = !FileSystemKind.isRemote(folder.path) && !hasLink(folder.path)
         var (count, sum, mixed): (Int, UInt64, UInt64) = (0, 0, 0)
         func add(_ hash: UInt64) { (count, sum, mixed) = (count + 1, sum &+ hash, mixed ^ (hash &* 0x9E37_79B9_7F4A_7C15)) }
         var (rest, folders) = ([folder.path], [String]())
@@ -68,6 +69,8 @@ package enum FolderSignature {
                             [
                                 UInt64(information.st_ino), UInt64(bitPattern: Int64(information.st_size)),
                                 UInt64(bitPattern: Int64(time.tv_sec)), UInt64(time.tv_nsec),
+                                // A change of the permissions can make a file readable.
+                                UInt64(bitPattern: Int64(information.st_ctim.tv_sec)), UInt64(information.st_ctim.tv_nsec),
                             ]))
                 }
             }
@@ -98,16 +101,9 @@ package enum FolderSignature {
         return hash
     }
 
-    /// The types of network file systems and of FUSE, from the manual page statfs(2) and the kernel's magic.h.
-    private static let remoteTypes: Set<UInt32> = [
-        0x6969, 0x517B, 0xFE53_4D42, 0xFF53_4D42, 0x6573_5546, 0x0102_1997, 0x00C3_6400, 0x5346_414F, 0x7375_7245, 0x564C,
-    ]
-
     private static func hasLink(_ path: String) -> Bool {
         guard let resolved = realpath(path, nil) else { return false }
         defer { free(resolved) }
         return String(cString: resolved) != path
     }
-
-    private static func isRemote(_ path: String) -> Bool { remoteTypes.contains(clinux_filesystem_type(path)) }
 }

@@ -189,11 +189,7 @@ struct AttemptEnding {
         // The stored state is removed, so that another try sends the file again and does not search for the damaged file on the
         // server.
         (transfer.uploadMemory, entry.machine) = (nil, nil)
-        if let removal = machine.removal {
-            transfer.attemptNumber += 1
-            let attempt = AttemptID(transfer: attempt.id.transfer, number: transfer.attemptNumber)
-            pass.perform(.tidyServer(removal.signed(at: pass.now, hashing: CryptoHashing()), attempt))
-        }
+        if let removal = machine.removal { try pass.transaction.addLeftover(ServerRemoval(removal), now: pass.now) }
         try pass.end(&transfer, as: .failed, Self.damage)
     }
 

@@ -34,13 +34,11 @@ struct Cleanup {
                 pass.perform(.stopAttempt(id))
             }
             let commands = try pass.transaction.handle(.collected(now: pass.now), &transfer, now: pass.now)
-            // When the copy of a file is removed, the request that removes the upload's data from the server is sent once. The
-            // result of the request is not needed, so the request is not an attempt of the transfer.
+            // When the copy of a file is removed, the upload's data is also removed from the server.
             if commands.contains(.removeBody), before.state != .completed, before.attempts > 0,
                 let removal = try AttemptPreparation.uploadMachine(before, pass.transaction)?.removal
             {
-                let attempt = AttemptID(transfer: id, number: before.attemptNumber + 1)
-                pass.perform(.tidyServer(removal.signed(at: pass.now, hashing: CryptoHashing()), attempt))
+                try pass.transaction.addLeftover(ServerRemoval(removal), now: pass.now)
             }
             pass.remove(commands, of: before)
             pass.recordEndedTransfer(before)

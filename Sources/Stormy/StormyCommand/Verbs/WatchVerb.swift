@@ -47,7 +47,8 @@ struct WatchVerb: AsyncParsableCommand {
             if isOwn { throw CommandFailure(.badData, "\(path): the folder belongs to Stormy") }
             do {
                 _ = try WatchedFolders(store: StormyStore.open()).add(
-                    path, to: to, isRecursive: recursive, isForLater: when == .charging, includesExisting: since == .all)
+                    path, to: destination.name, isRecursive: recursive, isForLater: when == .charging,
+                    includesExisting: since == .all)
             } catch let failure as WatchedFolders.Failure {
                 switch failure {
                 case .isWatched: throw CommandFailure(.badData, failure.description)
