@@ -58,6 +58,17 @@ import Testing
         }
     }
 
+    @Test func `a named file that was replaced after its upload is not reported as correct`() async throws {
+        try await PhotoHome.play { home, _ in
+            let photo = try home.picture("one.jpg", isLocated: true).path
+            #expect(try await home.stormy("upload", "--wait", photo).status == 0)
+            #expect(try await home.stormy("upload", "--verify", photo).status == 0)
+            try home.write(JPEG.picture("another"), to: "camera/one.jpg")
+            let changed = try await home.stormy("upload", "--verify", photo)
+            #expect(changed.status == 69 && changed.output.contains("the file changed after its upload"), "\(changed)")
+        }
+    }
+
     /// The server lost the photo. The user uploaded it again under the same name.
     @Test(arguments: [true, false]) func `a photo that was uploaded twice is reported once`(_ isNamed: Bool) async throws {
         try await PhotoHome.play { home, store in

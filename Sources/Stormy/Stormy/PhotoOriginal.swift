@@ -73,6 +73,9 @@ package struct PhotoOriginal: Equatable, Sendable {
         }
     }
 
+    /// Returns the SHA-256 of a file in hex. `nil` if the file does not exist or cannot be read.
+    package static func digest(of path: String) -> String? { try? read(path).sha256 }
+
     /// Reads a file and returns its record.
     ///
     /// - Throws: ``Snapshot/Failure`` if the file cannot be read or changes while it is read.

@@ -78,12 +78,18 @@ struct UploadVerification {
         for upload in uploads {
             guard let receipt = upload.receipt else { continue }
             let finding: UploadFinding
-            do {
-                let credential = try destinations?.of(upload, photos)?.asCredential
-                finding = try await BackgroundTransfers.verifyUpload(upload.id, credential: credential)
-            } catch {
-                // An error is recorded only for this upload, so that the other uploads are still verified.
-                finding = .unreachable(CommandFailure(ofStormy: error).message)
+            // A named file that was replaced after its upload is not on the server.
+            let digest = wanted.isEmpty ? nil : upload.file.flatMap { PhotoOriginal.digest(of: $0) }
+            if let digest, let sent = upload.sourceSHA256, digest != sent {
+                finding = .unknown("the file changed after its upload. To upload the new content: stormy upload")
+            } else {
+                do {
+                    let credential = try destinations?.of(upload, photos)?.asCredential
+                    finding = try await BackgroundTransfers.verifyUpload(upload.id, credential: credential)
+                } catch {
+                    // An error is recorded only for this upload, so that the other uploads are still verified.
+                    finding = .unreachable(CommandFailure(ofStormy: error).message)
+                }
             }
             try record(finding, upload)
             let name = upload.file.map { URL(exactPath: $0).lastPathComponent } ?? receipt.url
