@@ -27,13 +27,13 @@ struct RequiredLineTests {
         let texts: [(String, Bool)] = [
             ("[upload.destinations.home]\n", true), ("# [upload.destinations.home]\n", false), ("", false),
             ("[\"a#b\"]\n[\"a#c\"]\n", false), ("a = 1\r\n  [upload.destinations.home]  # nas\r\nb = 2", true),
-            ("[upload.destinations.home2]\n", false),
+            ("[upload.destinations.home2]\n", false), ("\u{FEFF}[upload.destinations.home]\r\n", true),
         ]
         for (text, isThere) in texts {
             try write(text)
             #expect(await bench.run(request).failure == (isThere ? nil : missing), "\(text)")
         }
-        #expect(server.requests().count == 2)
+        #expect(server.requests().count == 3)
         let odd = RequiredLine(file: file.path, line: "[\"a#b\\\"#\"] # c")
         #expect(odd.line == "[\"a#b\\\"#\"]")
         await server.stop()

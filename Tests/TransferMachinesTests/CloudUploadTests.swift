@@ -45,6 +45,15 @@ import Testing
         #expect(isOurs ? talk.outcome == .finished(remoteURL: target) : talk.message == want)
     }
 
+    /// Another program has locked the file, or the server combines the chunks after the response.
+    @Test(arguments: [202, 207]) func `a MOVE that is not complete is checked and repeated`(_ status: Int) {
+        var talk = Dialogue(plan(100))
+        for status in [404, 201, 201, status] { talk.hear(status) }
+        guard case .retry? = talk.outcome else { Issue.record("\(String(describing: talk.outcome))"); return }
+        talk.hear(207)
+        #expect(talk.lines.last == "PROPFIND \(place)/", "\(talk.lines)")
+    }
+
     @Test func `missing folders above the target are made`() {
         var talk = Dialogue(plan())
         for status in [404, 409, 409, 201, 201, 201] { talk.hear(status) }

@@ -42,7 +42,9 @@ struct RequiredLines {
         let version = Version(status)
         if files[required.file]?.version != version {
             guard let text = Self.read(descriptor, Int(status.st_size)) else { return Self.absence(errno) }
-            let lines = text.split(whereSeparator: \.isNewline).map { RequiredLine.content(of: $0) }
+            // An editor may write a byte order mark before the first line.
+            let plain = text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
+            let lines = plain.split(whereSeparator: \.isNewline).map { RequiredLine.content(of: $0) }
             files[required.file] = (version, Set(lines))
         }
         return files[required.file]?.lines.contains(required.line) == true ? nil : .notThere

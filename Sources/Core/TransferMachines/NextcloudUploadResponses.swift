@@ -235,6 +235,10 @@ extension NextcloudUpload {
             doubt.open()
             state = .queryingTarget(index, wasRefused: false)
             return pauses.retry(head, UploadPlace.thrownAway)
+        // A part of the operation failed, for example because the file is locked, or the server continues after the response.
+        case 202, 207:
+            handleUncertainty()
+            return pauses.retry(head)
         default:
             handleUncertainty()
             return pauses.afterOther(head)

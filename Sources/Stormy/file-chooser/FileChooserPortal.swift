@@ -112,10 +112,19 @@ final class FileChooserPortal {
             g_variant_unref(code)
             g_variant_unref(results)
         }
-        guard g_variant_get_uint32(code) == 0 else { return .cancelled }
-        guard let addresses = g_variant_lookup_value(results, "uris", nil) else { return .cancelled }
+        switch g_variant_get_uint32(code) {
+        case 0: break
+        case 1: return .cancelled
+        // The dialog did not open, or its program ended.
+        default: return .unavailable("the portal's dialog ended without a choice")
+        }
+        guard let addresses = g_variant_lookup_value(results, "uris", nil) else {
+            return .unavailable("the portal's reply contains no files")
+        }
         defer { g_variant_unref(addresses) }
-        guard String(cString: g_variant_get_type_string(addresses)) == "as" else { return .cancelled }
+        guard String(cString: g_variant_get_type_string(addresses)) == "as" else {
+            return .unavailable("the portal's reply has an unexpected type")
+        }
         var paths: [String] = []
         for index in 0..<g_variant_n_children(addresses) {
             guard let address = g_variant_get_child_value(addresses, index) else { continue }
