@@ -58,6 +58,21 @@ import Testing
         }
     }
 
+    /// The query with the signature is not stored after the upload.
+    @Test func `a presigned address is not asked without its signature`() async throws {
+        let configuration = PhotoHome.destination("put", VirtualHome.origin + "/up/one.jpg?signature=x")
+        try await PhotoHome.play(configuration) { home, _ in
+            home.server.route("PUT", "/up/*", .status(200))
+            let photo = try home.picture("one.jpg").path
+            #expect(try await home.stormy("upload", "--wait", photo).status == 0)
+            let before = home.server.requests().count
+            let verified = try await home.stormy("upload", "--verify")
+            #expect(verified.status == 69 && verified.output.contains("no check of the stored file"), "\(verified)")
+            #expect(home.server.requests().count == before)
+            #expect(try await home.stormy("upload", "--wait", photo).errors.contains("is already uploaded"))
+        }
+    }
+
     @Test func `a named file that was replaced after its upload is not reported as correct`() async throws {
         try await PhotoHome.play { home, _ in
             let photo = try home.picture("one.jpg", isLocated: true).path

@@ -166,7 +166,9 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
         case .plain: .nothing("the server does not report the address of the stored file")
         case .webdav, .nextcloud: .file
         case .put:
-            asked.contains("?") ? .nothing("a presigned address allows the upload, but no check of the stored file") : .file
+            // The query of a presigned address is removed when the upload ends. A file in a folder has another address than the folder.
+            asked.contains("?") || stored == asked
+                ? .nothing("a presigned address allows the upload, but no check of the stored file") : .file
         case .multipart: stored == asked ? .nothing("the server did not report the address of the stored file") : .file
         case .tus: .offset
         case .resumable: .nothing("the protocol has no request to check a complete file")
