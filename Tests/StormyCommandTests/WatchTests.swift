@@ -54,6 +54,19 @@ import Testing
         }
     }
 
+    @Test func `an audit without folders checks the watched folders`() async throws {
+        try await PhotoHome.play { home, _ in
+            try makeFolder(home)
+            #expect(try await home.stormy("audit").status == 64)
+            #expect(try await home.stormy("watch", "add", home.camera.path).status == 0)
+            try home.picture("one.jpg")
+            try home.picture("inside/two.jpg")
+            try await upload(home)
+            let audit = try await home.stormy("audit")
+            #expect(audit.status == 0 && audit.output.contains("1 photo for home: 1 uploaded."), "\(audit)")
+        }
+    }
+
     @Test func `a changed photo is uploaded as another photo`() async throws {
         try await PhotoHome.play { home, store in
             try makeFolder(home)

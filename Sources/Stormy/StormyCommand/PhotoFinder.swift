@@ -10,6 +10,8 @@ import Stormy
 struct PhotoFinder {
     /// `true` if folders are searched.
     let isRecursive: Bool
+    /// `true` if the folders inside a searched folder are also searched.
+    private let includesInnerFolders: Bool
     /// `true` if the arguments can be patterns. Paths from a file chooser are always names of files.
     let acceptsPatterns: Bool
     /// The files in folders and lists that were skipped because they are not photos.
@@ -24,10 +26,11 @@ struct PhotoFinder {
     private let listFolder: (String) -> (names: [[UInt8]], code: Int32)
 
     init(
-        isRecursive: Bool, acceptsPatterns: Bool = true,
+        isRecursive: Bool, includesInnerFolders: Bool = true, acceptsPatterns: Bool = true,
         listFolder: @escaping (String) -> (names: [[UInt8]], code: Int32) = Self.entries
     ) {
         (self.isRecursive, self.acceptsPatterns, self.listFolder) = (isRecursive, acceptsPatterns, listFolder)
+        self.includesInnerFolders = includesInnerFolders
     }
 
     /// A file to send, or the reason why an argument or an entry of a list cannot be sent.
@@ -275,7 +278,7 @@ struct PhotoFinder {
                         isSame = false
                         switch classify(at: name, path.text) {
                         case .found(let what): found[path] = what
-                        case .folder: folders.insert(path)
+                        case .folder: if includesInnerFolders { folders.insert(path) }
                         case .nothing: break
                         case .vanished:
                             vanished.insert(path)

@@ -18,7 +18,9 @@ struct AuditVerb: AsyncParsableCommand {
               stormy audit ~/Pictures --safe-to-delete
             """)
 
-    @Argument(help: "Folders (with their subfolders) or photos.", completion: .file()) var folders: [String] = []
+    @Argument(
+        help: "Folders (with their subfolders) or photos. Default: the watched folders of the destination.", completion: .file())
+    var folders: [String] = []
     @Option(help: "The name of a configured destination.", completion: .destinations) var to: String?
     @Flag(help: "Ask the server about all photos, and not only about unknown photos.") var verify = false
     @Flag(
@@ -27,7 +29,6 @@ struct AuditVerb: AsyncParsableCommand {
     @Flag(help: "Print JSON.") var json = false
 
     func validate() throws {
-        if folders.isEmpty { throw ValidationError("missing argument: give the folders to check") }
         if folders.contains("-") { throw ValidationError("a list on standard input is not supported") }
     }
 
@@ -35,8 +36,7 @@ struct AuditVerb: AsyncParsableCommand {
         try StormyTool.configure()
         let destination = try Destinations().named(to)
         let store = try StormyStore.open()
-        var finder = PhotoFinder(isRecursive: true)
-        let found = finder.find(folders)
+        let (found, sentences) = try find(destination, store)
         try TransferReport.reconcile(store)
         let files = found.compactMap { if case .file(let file) = $0 { file.path } else { nil } }
         let audit = PhotoAudit(
@@ -51,10 +51,30 @@ struct AuditVerb: AsyncParsableCommand {
             }
         }
         bar.end()
-        for sentence in finder.sentences { Output.sentence(sentence) }
+        for sentence in sentences { Output.sentence(sentence) }
         if let sentence = PhotoAudit.limit(of: destination) { Output.sentence(sentence) }
         let lines = zip(files, findings).map { AuditLine(file: $0, finding: $1) }
         try report(found, lines, destination)
+    }
+
+    /// Finds the photos, and returns sentences about files that were skipped.
+    private func find(_ destination: PhotoDestination, _ store: StormyStore) throws -> ([PhotoFinder.Found], [String]) {
+        guard folders.isEmpty else {
+            var finder = PhotoFinder(isRecursive: true)
+            return (finder.find(folders), finder.sentences)
+        }
+        let watches = try store.folderWatches().filter { $0.destination == destination.name }
+        guard !watches.isEmpty else {
+            throw CommandFailure(
+                .usage, "missing argument: give the folders to check, because no folder is watched for \(destination.name)")
+        }
+        var (found, sentences): ([PhotoFinder.Found], [String]) = ([], [])
+        for watch in watches {
+            var finder = PhotoFinder(isRecursive: true, includesInnerFolders: watch.isRecursive, acceptsPatterns: false)
+            found += finder.find([watch.path])
+            sentences += finder.sentences
+        }
+        return (found, sentences)
     }
 
     private func report(_ found: [PhotoFinder.Found], _ lines: [AuditLine], _ destination: PhotoDestination) throws {
