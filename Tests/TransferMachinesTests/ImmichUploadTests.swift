@@ -78,6 +78,18 @@ import Testing
         #expect(talk.message?.contains("Check whether Immich has the photo") == true)
     }
 
+    /// A proxy responds in place of Immich while Immich restarts.
+    @Test func `after a form that did not reach Immich the next attempt checks once`() {
+        var talk = Dialogue(plan())
+        talk.hear(200, [:], verdict("accept"))
+        talk.hear(404)
+        #expect(talk.message != nil)
+        var next = Dialogue(plan(), resuming: talk.machine.memory)
+        next.hear(200, [:], verdict("accept"))
+        next.hear(201, [:], #"{"id":"7"}"#)
+        #expect(next.lines == ["POST https://i/api/assets/bulk-upload-check", "POST https://i/api/assets"], "\(next.lines)")
+    }
+
     @Test func `a new process repeats the check after the photo was sent`() {
         var talk = Dialogue(plan())
         talk.hear(200, [:], verdict("accept"))

@@ -38,13 +38,14 @@ struct ImmichUpload: UploadProtocol {
     private var doubt: NameDoubt
     /// The number of photos that Immich accepted and did not show, also after repeated checks.
     private var losses: Int
+    private(set) var memory: UploadMemory?
 
     /// The maximum number of lost photos. The number is limited because Immich may have stored each photo.
     private static let maximumLosses = 2
 
     init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
         self.plan = plan
-        doubt = NameDoubt(resuming: memory, sentIn: [.put, .check])
+        doubt = NameDoubt(resuming: memory, sentIn: [.check])
         losses = memory?.creations ?? 0
         if memory?.step == .check { state = .querying(isSent: true) }
         knowledge = plan.knowledge
@@ -82,21 +83,21 @@ struct ImmichUpload: UploadProtocol {
             return .send(
                 plan.request("POST", site + ImmichRecord.path, [HeaderField("Content-Type", "application/json")]),
                 .data(ImmichRecord.question(sha1: plan.order.sha1 ?? "")),
-                persistFirst: memory(isSent ? .check : .chooseName))
+                persistFirst: record(isSent ? .check : .chooseName))
         case .readingVersion:
             return .send(
-                plan.request("GET", site + "/api/server/version"), .none, persistFirst: memory(.chooseName))
+                plan.request("GET", site + "/api/server/version"), .none, persistFirst: record(.chooseName))
         case .sending:
             let form = form
             let digest = plan.order.sha1.map { [HeaderField("x-immich-checksum", $0)] } ?? []
             var request = plan.request("POST", site + "/api/assets", [form.contentType] + digest)
             request.idleTimeout = max(request.idleTimeout, FormUpload.patience)
-            return .send(request, form.content, persistFirst: memory(.put))
+            return .send(request, form.content, persistFirst: record(.put))
         }
     }
 
-    private func memory(_ step: UploadMemory.Step) -> UploadMemory {
-        UploadMemory(step: step, creations: losses == 0 ? nil : losses, isDoubted: doubt.isOpen && step == .chooseName)
+    private func record(_ step: UploadMemory.Step) -> UploadMemory {
+        UploadMemory(step: step, creations: losses == 0 ? nil : losses)
     }
 
     var storedBytes: Int64 { if case .querying(isSent: true) = state { plan.order.byteCount } else { 0 } }
@@ -104,9 +105,7 @@ struct ImmichUpload: UploadProtocol {
 
     /// Checks again whether Immich has the photo, after a response was lost.
     mutating func handleUncertainty() {
-        guard case .sending = state else { return }
-        doubt.open()
-        state = .querying(isSent: false)
+        if case .sending = state { state = .querying(isSent: false) }
     }
 
     /// Returns whether the refusal may be temporary. The status 400 is Immich's final decision about the form.
@@ -128,7 +127,10 @@ struct ImmichUpload: UploadProtocol {
             handleUncertainty()
             return pauses.full(head, "Immich has no space left for this user (400).")
         case (.sending, 400): return afterRefusedForm(head, end)
-        case (.sending, 404): return .fail(head, -1100, "No Immich server was found at this address.")
+        case (.sending, 404):
+            // The form did not reach Immich, so the next attempt has no reason to wait for the photo.
+            memory = record(.chooseName)
+            return .fail(head, -1100, "No Immich server was found at this address.")
         case (.sending, 500...):
             handleUncertainty()
             return pauses.afterOther(head)

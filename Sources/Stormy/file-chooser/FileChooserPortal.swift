@@ -112,12 +112,8 @@ final class FileChooserPortal {
             g_variant_unref(code)
             g_variant_unref(results)
         }
-        switch g_variant_get_uint32(code) {
-        case 0: break
-        case 1: return .cancelled
-        // The dialog did not open, or its program ended.
-        default: return .unavailable("the portal's dialog ended without a choice")
-        }
+        // The code 2 is for any other end of the dialog. The portal of GTK also uses this code if the user closes the window.
+        guard g_variant_get_uint32(code) == 0 else { return .cancelled }
         guard let addresses = g_variant_lookup_value(results, "uris", nil) else {
             return .unavailable("the portal's reply contains no files")
         }
