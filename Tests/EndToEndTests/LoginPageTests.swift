@@ -58,8 +58,8 @@ extension EndToEnd {
         @Test(arguments: ["another host", "another path"])
         func `a redirect of a captive portal does not mark a photo as lost`(_ place: String) throws {
             let home = try Home(
-                desktop: desktop, extra: "[upload.destinations.there]\nkind = \"put\"\nurl = \"\(server.url)/d/a.jpg?s=1\"")
-            server.route("PUT", "/d/a.jpg*", .status(201))
+                desktop: desktop, extra: "[upload.destinations.there]\nkind = \"multipart\"\nurl = \"\(server.url)/d/up\"")
+            server.route("POST", "/d/up", .status(201, headers: ["Location": "/d/a.jpg"]))
             let photo = home.folder.appendingPathComponent("a.jpg")
             try JPEG.withoutPosition.write(to: photo)
             #expect(try home.stormy("upload", "--wait", photo.path).status == 0)
