@@ -9,9 +9,16 @@ import Testing
 
 /// Tests in which other threads call a background task while `resume()` copies the file of this task.
 @Suite(.timeLimit(.minutes(30))) struct TaskBeginningTests {
-    /// An upload task that calls a closure while its body is copied.
+    /// An upload task that calls closures while its body is copied, and after it was marked as completed.
     private final class Upload: URLSessionUploadTask, @unchecked Sendable {  // because its base class is
         let whileCopying = Mutex<(@Sendable (URLSessionUploadTask) -> Void)?>(nil)
+        let whileEnding = Mutex<(@Sendable (URLSessionUploadTask) -> Void)?>(nil)
+
+        // The session reads this property when it ends the task.
+        override var originalRequest: URLRequest? {
+            if facts.withLock({ $0.isCompleted }), let call = whileEnding.withLock({ $0.take() }) { call(self) }
+            return super.originalRequest
+        }
 
         override func currentSnapshot(
             preparing: ((URL) throws -> Bool)? = nil, checking: ((Int32) throws -> Void)? = nil
@@ -88,6 +95,24 @@ import Testing
             #expect(await invalid.next() != nil)
             try await driver.advance(by: .seconds(60))
             #expect(scene.ends == [.cancelled] && scene.requests == 0 && driver.ledger.transfers.isEmpty)
+        }
+    }
+
+    @Test func `a session that is invalidated by another thread ends its task first`() async throws {
+        try await TestDriver.run(permitting: []) { driver in
+            let scene = try Scene(driver) { $0.session.invalidateAndCancel() }
+            scene.task.whileEnding.withLock { call in
+                call = { task in
+                    // This is the read that a commit of another process causes.
+                    (task.session.engine as? BackgroundSession)?.scheduleLedgerRead()
+                    task.session.delegateQueue.waitUntilAllOperationsAreFinished()
+                }
+            }
+            scene.task.resume()
+            var invalid = scene.heard.invalid.stream.makeAsyncIterator()
+            #expect(await invalid.next() != nil)
+            #expect(scene.ends == [.cancelled])
+            #expect(scene.task.whileEnding.withLock { $0 == nil })
         }
     }
 

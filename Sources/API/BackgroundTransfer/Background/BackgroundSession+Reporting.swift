@@ -104,8 +104,9 @@ extension BackgroundSession {
         var isRead = false
         defer {
             let isWanted = state.withLock { state in
-                if isRead, state.life == .ending(hasReadLedger: false) { state.life = .ending(hasReadLedger: true) }
-                return state.look.end()
+                let isWanted = state.look.end()
+                if isRead, !isWanted, state.life == .ending(hasReadLedger: false) { state.life = .ending(hasReadLedger: true) }
+                return isWanted
             }
             if isWanted { scheduleLedgerRead() }
             if isRead { reading.succeeded() } else { reading.failed { [weak self] in self?.scheduleLedgerRead() } }

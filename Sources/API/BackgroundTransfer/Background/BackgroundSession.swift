@@ -34,6 +34,9 @@ final class BackgroundSession: SessionEngine {
         /// `true` if the ledger has recorded that this process has a delegate.
         var isAttached = false
         var life = Life.open
+        /// The number of running calls that still have to queue delegate methods. The session does not become invalid during these
+        /// calls, because `didBecomeInvalidWithError` is the last delegate method.
+        var pendingCalls = 0
         var lastReported: [Int64: Reported] = [:]
         /// The tasks of this process that joined the transfer of another task, by the number of the transfer.
         var joined: [Int64: [URLSessionTask]] = [:]
@@ -347,8 +350,10 @@ final class BackgroundSession: SessionEngine {
     // MARK: The end of the session
 
     func invalidate(cancelling: Bool) {
-        // If no session object exists, no delegate has to be notified.
-        state.withLock { if $0.life == .open { $0.life = .ending(hasReadLedger: $0.session == nil) } }
+        state.withLock { state in
+            if state.life == .open { state.life = .ending(hasReadLedger: false) }
+            state.pendingCalls += 1
+        }
         if cancelling {
             // Tasks without a row are cancelled first, because another thread may be about to write their rows.
             let unresumed = state.withLock { $0.tasks.values.filter { $0.facts.withLock { $0.row == nil } } }
@@ -360,6 +365,12 @@ final class BackgroundSession: SessionEngine {
                 }
             }
         }
+        state.withLock { state in
+            // An earlier read did not find the transfers that this call cancelled. If no session object exists, no delegate has
+            // to be notified.
+            if state.life != .invalid { state.life = .ending(hasReadLedger: state.session == nil) }
+            state.pendingCalls -= 1
+        }
         scheduleLedgerRead()
         considerEnding()
     }
@@ -370,7 +381,7 @@ final class BackgroundSession: SessionEngine {
         let ended = state.withLock { state -> (URLSession, HeldDelegate?)? in
             let hasTasks = state.tasks.values.contains { $0.facts.withLock { $0.isBegun && !$0.isCompleted } }
             guard state.life == .ending(hasReadLedger: true), !state.look.isReporting, state.reporting.undecided == 0,
-                state.watch == nil || !hasTasks
+                state.pendingCalls == 0, state.watch == nil || !hasTasks
             else {
                 return nil
             }

@@ -120,6 +120,11 @@ extension BackgroundSession {
 
     /// Ends a task that never became a transfer.
     func end(_ task: URLSessionTask, _ error: URLError?) {
+        state.withLock { $0.pendingCalls += 1 }
+        defer {
+            state.withLock { $0.pendingCalls -= 1 }
+            considerEnding()
+        }
         let isFirst = task.facts.withLock { facts -> Bool in
             defer { facts.isCompleted = true }
             return !facts.isCompleted
