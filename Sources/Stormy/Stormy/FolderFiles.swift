@@ -22,27 +22,17 @@ enum FolderFiles {
     static func list(_ folder: String, isRecursive: Bool) -> (files: [Entry], troubles: [String])? {
         var (files, troubles, rest, isFirst) = ([Entry](), [String](), [folder], true)
         while let next = rest.popLast() {
-            guard let entries = opendir(next) else {
-                let fault = FileFault(errno)
-                if isFirst { return nil }
-                if !fault.isAbsence { troubles.append("\(next): the folder cannot be read: \(String(cString: strerror(errno)))") }
-                continue
-            }
-            isFirst = false
-            defer { closedir(entries) }
-            while let entry = readdir(entries) {
-                let name = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
-                guard name.first != UInt8(ascii: ".") else { continue }
+            let code = FolderEntries.read(next) { name in
+                guard name.first != UInt8(ascii: ".") else { return }
                 guard let text = String(validating: name, as: UTF8.self) else {
                     let shown = String(decoding: name, as: UTF8.self)
-                    troubles.append("\(next)/\(shown): the name is not UTF-8. Rename the file first")
-                    continue
+                    return troubles.append("\(next)/\(shown): the name is not UTF-8. Rename the file first")
                 }
                 let path = next == "/" ? "/" + text : next + "/" + text
                 var information = stat()
-                guard lstat(path, &information) == 0 else { continue }
+                guard lstat(path, &information) == 0 else { return }
                 if information.st_mode & S_IFMT == S_IFLNK {
-                    guard stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { continue }
+                    guard stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return }
                 }
                 switch information.st_mode & S_IFMT {
                 case S_IFDIR: if isRecursive { rest.append(path) }
@@ -51,6 +41,13 @@ enum FolderFiles {
                 default: break
                 }
             }
+            if code != 0 {
+                if isFirst { return nil }
+                if !FileFault(code).isAbsence {
+                    troubles.append("\(next): the folder cannot be read: \(String(cString: strerror(code)))")
+                }
+            }
+            isFirst = false
         }
         return (files.sorted { PathName($0.path) < PathName($1.path) }, troubles)
     }

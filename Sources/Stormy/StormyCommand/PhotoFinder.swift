@@ -226,7 +226,7 @@ struct PhotoFinder {
                 let (names, code) = entries(of: next)
                 let readable = names.compactMap { String(validating: $0, as: UTF8.self) }
                 if code != 0 || readable.count < names.count { return true }
-                paths += readable.filter { $0 != "." && $0 != ".." }.map { next + "/" + $0 }
+                paths += readable.map { next + "/" + $0 }
             } else {
                 switch PhotoFormat.detect(at: URL(exactPath: next)) {
                 case .other, .unreadable(ENOENT): break
@@ -238,17 +238,10 @@ struct PhotoFinder {
     }
 
     /// Returns the names in a folder, and the error number that ended the list. The number is 0 if the list is complete.
-    ///
-    /// Foundation is not used, because Foundation leaves out names that are not UTF-8 and reports no error.
     static func entries(of folder: String) -> (names: [[UInt8]], code: Int32) {
-        guard let entries = opendir(folder) else { return ([], errno) }
-        defer { closedir(entries) }
         var names: [[UInt8]] = []
-        while true {
-            errno = 0
-            guard let entry = readdir(entries) else { return (names, errno) }
-            names.append(withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) })
-        }
+        let code = FolderEntries.read(folder) { names.append($0) }
+        return (names, code)
     }
 
     private static let mostRounds = 5
@@ -272,7 +265,7 @@ struct PhotoFinder {
                 found[folder] = code == 0 ? nil : .problem(Self.unreadable(folder.text, code))
                 let before = listed[folder] ?? []
                 var there: Set<[UInt8]> = []
-                for name in names where name != Array(".".utf8) && name != Array("..".utf8) {
+                for name in names {
                     let path = folder.entry(name)
                     if !before.contains(name) {
                         isSame = false

@@ -39,33 +39,20 @@ package enum FolderSignature {
         while let path = rest.popLast() {
             isReported = watch(path) && isReported
             if folders.count <= mostFolders { folders.append(path) }
-            guard let entries = opendir(path) else {
-                let number = errno
-                if path == folder.path, [ENOENT, ENOTDIR].contains(number) {
-                    return Finding(signature: missing, isReported: watchAncestor(of: path, watch), folders: nil)
-                }
-                add(hash(path, [UInt64(number)]))
-                continue
-            }
-            defer { closedir(entries) }
-            while let entry = readdir(entries) {
-                let name = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
-                guard name.first != UInt8(ascii: ".") else { continue }
+            let code = FolderEntries.read(path) { name in
+                guard name.first != UInt8(ascii: ".") else { return }
                 var information = stat()
-                let text = String(decoding: name, as: UTF8.self)
-                guard fstatat(dirfd(entries), text, &information, AT_SYMLINK_NOFOLLOW) == 0 else {
-                    add(hash(path + "/" + text, [UInt64(errno)]))
-                    continue
-                }
+                let entry = path + "/" + String(decoding: name, as: UTF8.self)
+                guard lstat(entry, &information) == 0 else { return add(hash(entry, [UInt64(errno)])) }
                 if information.st_mode & S_IFMT == S_IFDIR {
                     // The times of a folder change with its files. Files are examined themselves.
-                    add(hash(path + "/" + text, [1]))
-                    if folder.isRecursive { rest.append(path + "/" + text) }
+                    add(hash(entry, [1]))
+                    if folder.isRecursive { rest.append(entry) }
                 } else {
                     let time = information.st_mtim
                     add(
                         hash(
-                            path + "/" + text,
+                            entry,
                             [
                                 UInt64(information.st_ino), UInt64(bitPattern: Int64(information.st_size)),
                                 UInt64(bitPattern: Int64(time.tv_sec)), UInt64(time.tv_nsec),
@@ -73,6 +60,12 @@ package enum FolderSignature {
                                 UInt64(bitPattern: Int64(information.st_ctim.tv_sec)), UInt64(information.st_ctim.tv_nsec),
                             ]))
                 }
+            }
+            if code != 0 {
+                if path == folder.path, [ENOENT, ENOTDIR].contains(code) {
+                    return Finding(signature: missing, isReported: watchAncestor(of: path, watch), folders: nil)
+                }
+                add(hash(path, [UInt64(code)]))
             }
         }
         return Finding(
