@@ -117,27 +117,4 @@ extension BackgroundSession {
             try transaction.eventWasDelivered(event, now: AppRuntime.shared.now)
         }
     }
-
-    /// Ends a task that never became a transfer.
-    func end(_ task: URLSessionTask, _ error: URLError?) {
-        state.withLock { $0.pendingCalls += 1 }
-        defer {
-            state.withLock { $0.pendingCalls -= 1 }
-            considerEnding()
-        }
-        let isFirst = task.facts.withLock { facts -> Bool in
-            defer { facts.isCompleted = true }
-            return !facts.isCompleted
-        }
-        guard isFirst else { return }
-        state.withLock { $0.tasks[task.taskIdentifier] = nil }
-        let completion = task.facts.withLock { $0.completion }
-        let error = error?.concerning(task.originalRequest?.url)
-        nonisolated(unsafe) let delegate = task.receiver(or: delegate)
-        task.session.onDelegateQueue {
-            if let completion { return completion(TransferEnd(error: error)) }
-            delegate?.urlSession(task.session, task: task, didCompleteWithError: error)
-            (delegate as? any DeliveredEndsRecorder)?.recordDeliveredEnds()
-        }
-    }
 }
