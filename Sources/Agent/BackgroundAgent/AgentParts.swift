@@ -76,8 +76,8 @@ struct AgentParts {
         // The lifetime of the agent is decided last, because only now it is known whether work is left.
         let others = Lifetime.OtherWork(
             hasAttempts: !attempts.isEmpty, answersDue: planner.answersDue(pass.moment), isShowing: planner.isShowing,
-            holdsAlarm: wakes.needsAgent, outOfReach: launches.outOfReach)
-        try lifetime.plan(&pass, others, &activation, folders)
+            holdsAlarm: wakes.needsAgent, foldersAreReported: folders.areReported, outOfReach: launches.outOfReach)
+        try lifetime.plan(&pass, others, &activation)
         cleanup.planOrphans(&pass, lifetime)
     }
 

@@ -69,10 +69,9 @@ final class FolderWatch {
     /// The list of mounts. The descriptor is readable with priority after a change of the list.
     private var mounts: Int32 = -1
     private var state = State.waiting
-    /// The folders that must be examined at intervals.
-    private var polled: Set<WatchedFolder> = []
+    /// The time of the next examination of folders whose changes the kernel does not report.
     private var nextPoll: Double?
-    /// The number of running examinations. Only one examination of all folders runs at a time.
+    /// `true` during an examination. Only one examination of all folders runs at a time.
     private var isExamining = false
     private var mustExamineAgain = false
 
@@ -122,7 +121,7 @@ final class FolderWatch {
             close(mounts)
             mounts = -1
         }
-        (instance, state, polled, nextPoll) = (nil, .waiting, [], nil)
+        (instance, state, nextPoll) = (nil, .waiting, nil)
         guard !folders.isEmpty else { return }
         instance = Instance()
         listen()
@@ -181,30 +180,29 @@ final class FolderWatch {
         }
         isExamining = true
         let (folders, instance, report, post) = (folders, instance, report, loop.poster)
-        let done: @Sendable (Set<WatchedFolder>) -> Void = { [box = Weak(self)] polled in
-            post { box.value?.examined(folders, polled) }
+        let done: @Sendable (Bool) -> Void = { [box = Weak(self)] mustPoll in
+            post { box.value?.examined(folders, mustPoll: mustPoll) }
         }
         Thread.detachNewThread {
-            var polled: Set<WatchedFolder> = []
+            var mustPoll = false
             for folder in folders {
                 instance?.addFolders(above: folder.path)
                 let finding = FolderSignature.compute(folder) { instance?.add($0) ?? false }
-                if !finding.isReported { polled.insert(folder) }
+                if !finding.isReported { mustPoll = true }
                 report(.examined(folder, finding))
             }
-            done(polled)
+            done(mustPoll)
         }
     }
 
-    private func examined(_ examined: Set<WatchedFolder>, _ polled: Set<WatchedFolder>) {
+    private func examined(_ examined: Set<WatchedFolder>, mustPoll: Bool) {
         isExamining = false
         guard examined == folders, !mustExamineAgain else {
             mustExamineAgain = false
             if !folders.isEmpty { examine() }
             return
         }
-        self.polled = polled
-        nextPoll = polled.isEmpty ? nil : Self.now + Self.interval
+        nextPoll = mustPoll ? Self.now + Self.interval : nil
     }
 
     /// A reference that other threads pass on.

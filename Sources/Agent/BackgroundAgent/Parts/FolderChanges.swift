@@ -4,7 +4,7 @@ import Foundation
 
 /// Makes requests due whose folders changed.
 ///
-/// The content of a folder is compared with its content at the last launch. So a change is not lost if the agent is killed, if no
+/// The content of a folder is compared with its content at the last launch. A change is therefore not lost if the agent is killed, if no
 /// agent runs, or if the folder changes during a launch.
 struct FolderChanges {
     /// The folders that requests wait for.
@@ -17,7 +17,7 @@ struct FolderChanges {
     mutating func recordChange() { observed = [:] }
 
     /// `true` if another program can detect the next change of the folders, so that the agent can exit.
-    var mayExit: Bool {
+    var areReported: Bool {
         wanted.allSatisfy { folder in observed[folder].map { $0.isReported && $0.folders != nil } ?? false }
     }
 

@@ -106,17 +106,19 @@ package enum Lifetime: Equatable {
         var isShowing: Bool
         /// `true` if an alarm is set that wakes the machine. The alarm is removed if this process ends.
         var holdsAlarm: Bool
+        /// `true` if another program can detect the next change of the folders that requests wait for.
+        var foldersAreReported: Bool
         /// The launches that this agent cannot end. The next agent finds these launches again.
         var outOfReach: Set<Int64>
     }
 
     mutating func plan(
-        _ pass: inout Pass, _ others: OtherWork, _ activation: inout Activation, _ folders: FolderChanges
+        _ pass: inout Pass, _ others: OtherWork, _ activation: inout Activation
     ) throws {
         switch self {
-        case .working(let idleSince): try consider(idleSince, &pass, others, &activation, folders)
-        case .finished(.idle(let since)): try consider(since, &pass, others, &activation, folders)
-        case .finished(.away(let since, _)): try consider(since, &pass, others, &activation, folders)
+        case .working(let idleSince): try consider(idleSince, &pass, others, &activation)
+        case .finished(.idle(let since)): try consider(since, &pass, others, &activation)
+        case .finished(.away(let since, _)): try consider(since, &pass, others, &activation)
         case .draining, .finished(.superseded):
             // The agent does not wait for continued processing, because this work runs in the apps' processes.
             let waits = try pass.transaction.liveLaunches().contains {
@@ -138,11 +140,11 @@ package enum Lifetime: Equatable {
     }
 
     private mutating func consider(
-        _ idleSince: Date?, _ pass: inout Pass, _ others: OtherWork, _ activation: inout Activation, _ folders: FolderChanges
+        _ idleSince: Date?, _ pass: inout Pass, _ others: OtherWork, _ activation: inout Activation
     ) throws {
         let isLeft = try pass.transaction.hasUnfinishedWork()
         let isBusy = others.hasAttempts || isLeft && (others.isShowing || others.holdsAlarm)
-        guard !isBusy, try !isLeft || folders.mayExit && activation.mayExit(&pass) else {
+        guard !isBusy, try !isLeft || others.foldersAreReported && activation.mayExit(&pass) else {
             self = .working(idleSince: nil)
             return try pass.transaction.setFact(.absence, nil)
         }
