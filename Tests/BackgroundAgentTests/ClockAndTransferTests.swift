@@ -31,17 +31,22 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .running)
     }
 
-    @Test(arguments: [-60.0, -1_200, -7_200]) func `a clock that is set back does not prolong the pause of a transfer`(
-        _ step: Double
-    )
-        throws
-    {
+    /// Breaks the connection of a download. Returns the seconds until the next attempt.
+    private func brokenDownload() throws -> (id: Int64, pause: Double) {
         let id = try bench.download()
         try bench.turn()
         let attempt = try bench.attempt(id)
         let broken = WireEnd(head: nil, failure: .connectionLost, bytesSent: 0, bytesReceived: 0)
         try bench.hear(.transport(.ended(attempt.id, broken)))
-        let pause = try #require(try bench.transfer(id).nextAttemptAt).timeIntervalSince(bench.now)
+        return (id, try #require(try bench.transfer(id).nextAttemptAt).timeIntervalSince(bench.now))
+    }
+
+    @Test(arguments: [-60.0, -1_200, -7_200]) func `a clock that is set back does not prolong the pause of a transfer`(
+        _ step: Double
+    )
+        throws
+    {
+        let (id, pause) = try brokenDownload()
         try bench.step(step)
         let rest = try #require(try bench.transfer(id).nextAttemptAt).timeIntervalSince(bench.now)
         #expect(abs(rest - pause) < 0.01)
@@ -49,12 +54,7 @@ import TransferMachines
 
     @Test(arguments: [-60.0, -7_200, -39_600])
     func `a clock that is set back while no agent runs does not prolong the pause of a transfer`(_ step: Double) throws {
-        let id = try bench.download()
-        try bench.turn()
-        let attempt = try bench.attempt(id)
-        let broken = WireEnd(head: nil, failure: .connectionLost, bytesSent: 0, bytesReceived: 0)
-        try bench.hear(.transport(.ended(attempt.id, broken)))
-        let pause = try #require(try bench.transfer(id).nextAttemptAt).timeIntervalSince(bench.now)
+        let (id, pause) = try brokenDownload()
         try bench.stepUnseen(step)
         try bench.startAgent()
         try bench.pass(pause + 0.01)

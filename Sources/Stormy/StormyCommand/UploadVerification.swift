@@ -78,18 +78,10 @@ struct UploadVerification {
         for upload in uploads {
             guard let receipt = upload.receipt else { continue }
             let finding: UploadFinding
-            // A named file that was replaced after its upload is not on the server.
-            let digest = wanted.isEmpty ? nil : upload.file.flatMap { PhotoOriginal.digest(of: $0) }
-            if let digest, let sent = upload.sourceSHA256, digest != sent {
+            if !wanted.isEmpty, Self.isReplaced(upload) {
                 finding = .unknown("the file changed after its upload. To upload the new content: stormy upload")
             } else {
-                do {
-                    let credential = try destinations?.of(upload, photos)?.asCredential
-                    finding = try await BackgroundTransfers.verifyUpload(upload.id, credential: credential)
-                } catch {
-                    // An error is recorded only for this upload, so that the other uploads are still verified.
-                    finding = .unreachable(CommandFailure(ofStormy: error).message)
-                }
+                finding = await Self.finding(of: upload) { try destinations?.of(upload, photos)?.asCredential }
             }
             try record(finding, upload)
             let name = upload.file.map { URL(exactPath: $0).lastPathComponent } ?? receipt.url
@@ -105,6 +97,25 @@ struct UploadVerification {
         }
         if json { try Output.json(reports) }
         try problem.throwIfAny()
+    }
+
+    /// Returns whether a file has other content than its upload. Such a file is not on the server.
+    private static func isReplaced(_ upload: BackgroundTransferStatus) -> Bool {
+        guard let sent = upload.sourceSHA256, let digest = upload.file.flatMap({ PhotoOriginal.digest(of: $0) }) else {
+            return false
+        }
+        return digest != sent
+    }
+
+    /// Asks the server about an upload. An error is the finding of this upload, so that the other uploads are still verified.
+    private static func finding(
+        of upload: BackgroundTransferStatus, _ credential: () throws -> BackgroundTransfers.Credential?
+    ) async -> UploadFinding {
+        do {
+            return try await BackgroundTransfers.verifyUpload(upload.id, credential: credential())
+        } catch {
+            return .unreachable(CommandFailure(ofStormy: error).message)
+        }
     }
 
     /// Returns the uploaded photos without a receipt, except photos that were later replaced at the same address.
