@@ -32,16 +32,11 @@ package struct DestinationTrial: Sendable {
         if destination.isForOneFile {
             return .cannotBeTried("the address is for a single file, and a test picture would replace this file")
         }
-        // A trial would cancel the trial of another command, because both have the same session.
-        try AppRuntime.shared.directories.createStateFolders()
-        let lock = try FileLock.wait(for: AppRuntime.shared.directories.state.appendingPathComponent("trial.lock"))
-        defer { withExtendedLifetime(lock.descriptor) {} }
-        if AppRuntime.shared.startAgent() == .forbidden {
-            return .fails(
-                "no agent runs, and the variable \(AppRuntime.shared.directories.forbiddingVariable) forbids the start of an agent"
-            )
+        let turn: SessionTurn
+        do { turn = try SessionTurn(Self.sessionIdentifier) } catch let error as SessionTurn.NoAgent {
+            return .fails(error.description)
         }
-        try Self.cancelEarlierTrials()
+        defer { turn.end() }
         let (session, number) = try queue()
         defer { session.finishTasksAndInvalidate() }
         let status = try await end(of: number)
@@ -96,12 +91,6 @@ package struct DestinationTrial: Sendable {
             throw PhotoUploadError.cannotRead(path: destination.name, reason: "the upload was removed")
         }
         return status
-    }
-
-    /// Cancels the uploads of trials whose process was killed.
-    private static func cancelEarlierTrials() throws {
-        let left = try BackgroundTransfers.unfinished(session: sessionIdentifier)
-        if !left.isEmpty { try BackgroundTransfers.perform(.cancel, on: .ids(Set(left.map(\.id)))) }
     }
 
     /// Returns a JPEG picture of 64 pixels with a comment, so that each trial sends another file. Some servers accept each file

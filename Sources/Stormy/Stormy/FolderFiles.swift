@@ -17,10 +17,11 @@ enum FolderFiles {
     /// Returns the regular files of a folder. Hidden files, and files whose names show that they are not complete, are left out.
     /// A link to a file counts as a file. A link to a folder is not followed, because links may form a circle.
     ///
-    /// - Returns: The files, and sentences about files and folders that cannot be examined. `nil` if the folder does not exist or
-    ///   cannot be read.
-    static func list(_ folder: String, isRecursive: Bool) -> (files: [Entry], troubles: [String])? {
-        var (files, troubles, rest, isFirst) = ([Entry](), [String](), [folder], true)
+    /// - Returns: The files, and sentences about files and folders that cannot be examined. `code` is the error number of the
+    ///   folder itself, or 0.
+    static func list(_ folder: String, isRecursive: Bool) -> (files: [Entry], troubles: [String], code: Int32) {
+        var (files, troubles, rest) = ([Entry](), [String](), [folder])
+        var ownCode: Int32?
         while let next = rest.popLast() {
             let code = FolderEntries.read(next) { name in
                 guard name.first != UInt8(ascii: ".") else { return }
@@ -41,15 +42,12 @@ enum FolderFiles {
                 default: break
                 }
             }
-            if code != 0 {
-                if isFirst { return nil }
-                if !FileFault(code).isAbsence {
-                    troubles.append("\(next): the folder cannot be read: \(String(cString: strerror(code)))")
-                }
+            if ownCode == nil { ownCode = code }
+            if code != 0, !FileFault(code).isAbsence {
+                troubles.append("\(next): the folder cannot be read: \(String(cString: strerror(code)))")
             }
-            isFirst = false
         }
-        return (files.sorted { PathName($0.path) < PathName($1.path) }, troubles)
+        return (files.sorted { PathName($0.path) < PathName($1.path) }, troubles, ownCode ?? 0)
     }
 
     /// Returns the current state of a file. `nil` if the file does not exist any more.

@@ -118,22 +118,19 @@ extension StormyStore {
     /// - Parameter copies: Pairs of the digest of a file and the digest of its copy.
     func record(_ originals: [PhotoOriginal], copies: [(original: String, copy: String)] = [], now: Date) throws {
         if originals.isEmpty, copies.isEmpty { return }
-        try queue.write { try Self.record(originals, copies: copies, now: now, in: $0) }
-    }
-
-    static func record(
-        _ originals: [PhotoOriginal], copies: [(original: String, copy: String)], now: Date, in database: Database
-    ) throws {
-        for original in originals where original.version.isDistinct(at: now) {
-            let version = original.version
-            try database.cachedStatement(sql: "INSERT OR REPLACE INTO original VALUES (?, ?, ?, ?, ?, ?, ?)").execute(
-                arguments: [
-                    original.path, version.device, version.inode, version.byteCount, version.modified, version.changed,
-                    original.sha256,
-                ])
-        }
-        for (original, copy) in copies where original != copy {
-            try database.cachedStatement(sql: "INSERT OR IGNORE INTO sentCopy VALUES (?, ?)").execute(arguments: [original, copy])
+        try queue.write { database in
+            for original in originals where original.version.isDistinct(at: now) {
+                let version = original.version
+                try database.cachedStatement(sql: "INSERT OR REPLACE INTO original VALUES (?, ?, ?, ?, ?, ?, ?)").execute(
+                    arguments: [
+                        original.path, version.device, version.inode, version.byteCount, version.modified, version.changed,
+                        original.sha256,
+                    ])
+            }
+            for (original, copy) in copies where original != copy {
+                try database.cachedStatement(sql: "INSERT OR IGNORE INTO sentCopy VALUES (?, ?)")
+                    .execute(arguments: [original, copy])
+            }
         }
     }
 

@@ -26,12 +26,6 @@ struct PhotoServerCheck {
         (self.sessions, self.destination) = (sessions, destination)
     }
 
-    /// Cancels the checks of commands that were killed.
-    static func cancelEarlier() throws {
-        let left = try BackgroundTransfers.unfinished(session: PhotoUploads.checkSessionIdentifier)
-        if !left.isEmpty { try BackgroundTransfers.perform(.cancel, on: .ids(Set(left.map(\.id)))) }
-    }
-
     /// - Returns: A finding for each photo, in the order of the photos. `isStuck` is `true` if the check ended early.
     func run(
         _ photos: [PhotoUploads.Prepared], onChange: @escaping @Sendable (BackgroundTransfers.Tally) -> Void

@@ -316,7 +316,7 @@ package final class StormyStore: Sendable {
         migrator.registerMigration("17: the daily check is one row", migrate: DailyCheck.migrate)
         migrator.registerMigration("18: photos are found by submission keys", migrate: PhotoRecord.addSubmissions)
         migrator.registerMigration("19: the files of photos", migrate: PhotoOriginal.createTables)
-        migrator.registerMigration("20: watched folders", migrate: FolderWatchRecord.createTables)
+        migrator.registerMigration("20: watched folders", migrate: PhotoFolderRecord.createTables)
         return migrator
     }
 

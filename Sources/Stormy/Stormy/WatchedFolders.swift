@@ -40,9 +40,10 @@ package struct WatchedFolders: Sendable {
     ///
     /// - Parameter includesExisting: `true` to upload the photos that are in the folder now.
     package func add(
-        _ path: String, to destination: String?, isRecursive: Bool, isForLater: Bool, includesExisting: Bool
-    ) throws -> FolderWatchRecord {
-        guard let files = FolderFiles.list(path, isRecursive: isRecursive)?.files else { throw Failure.cannotRead(path) }
+        _ path: String, to destination: String, isRecursive: Bool, isForLater: Bool, includesExisting: Bool
+    ) throws -> PhotoFolderRecord {
+        let (files, _, code) = FolderFiles.list(path, isRecursive: isRecursive)
+        if code != 0 { throw Failure.cannotRead(path) }
         if let known = try store.folderWatches().first(where: { $0.path == path && $0.destination == destination }) {
             guard try !areOn else { throw Failure.isWatched(path) }
             // The folders inside the folder were not in the baseline of a folder that was not recursive.
@@ -55,7 +56,7 @@ package struct WatchedFolders: Sendable {
             return watch
         }
         let watch = try store.addFolderWatch(
-            FolderWatchRecord(
+            PhotoFolderRecord(
                 path: path, destination: destination, isRecursive: isRecursive, isForLater: isForLater,
                 createdAt: BGTaskScheduler.now),
             ignoring: includesExisting ? [] : files.map { ($0.path, $0.version) })
@@ -66,7 +67,7 @@ package struct WatchedFolders: Sendable {
         return watch
     }
 
-    package func remove(_ watch: FolderWatchRecord) throws {
+    package func remove(_ watch: PhotoFolderRecord) throws {
         if let id = watch.id { try store.removeFolderWatch(id) }
         if try areOn { try submit() }
     }
@@ -114,7 +115,7 @@ package struct WatchedFolders: Sendable {
 
     /// What a launch did.
     private struct Tally {
-        var (queued, held) = (0, 0)
+        var queued = 0
         var troubles: [String] = []
         /// `true` if photos could not be copied, for example because the disk is full.
         var lacksRoom = false
@@ -124,10 +125,8 @@ package struct WatchedFolders: Sendable {
     func run() async throws {
         var tally = Tally()
         for watch in try store.folderWatches() {
-            let destination =
-                watch.destination.map { name in settings.destinations.first { $0.name == name } } ?? settings.destination
-            guard let destination else {
-                tally.troubles.append("\(watch.path): \(watch.destination ?? "a default destination") is not configured")
+            guard let destination = settings.destinations.first(where: { $0.name == watch.destination }) else {
+                tally.troubles.append("\(watch.path): \(watch.destination) is not configured")
                 continue
             }
             try await scan(watch, destination, &tally)
@@ -140,12 +139,11 @@ package struct WatchedFolders: Sendable {
         if tally.lacksRoom { BGTaskScheduler.shared.abandonCurrentLaunch(tally.troubles.last ?? "photos could not be copied") }
     }
 
-    private func scan(_ watch: FolderWatchRecord, _ destination: PhotoDestination, _ tally: inout Tally) async throws {
-        var rest = try newFiles(watch, destination, &tally)
+    private func scan(_ watch: PhotoFolderRecord, _ destination: PhotoDestination, _ tally: inout Tally) async throws {
+        let files = Dictionary(grouping: try newFiles(watch, destination, &tally), by: isSettled)
+        try await queue(files[true] ?? [], watch, destination, &tally)
         // Files that are still changing are examined again. If they change longer, the agent reports the next change.
-        let unsettled = rest.filter { !isSettled($0) }
-        rest.removeAll { !isSettled($0) }
-        try await queue(rest, watch, destination, &tally)
+        let unsettled = files[false] ?? []
         guard !unsettled.isEmpty, !Task.isCancelled else { return }
         await AppRuntime.ofWork.pause(for: Self.settleTime, isIdle: true)
         let settled = unsettled.filter { FolderFiles.entry($0.path)?.version == $0.version }
@@ -160,9 +158,9 @@ package struct WatchedFolders: Sendable {
 
     /// Returns the files that were not examined before in their current version, or whose photo has no record for the destination.
     private func newFiles(
-        _ watch: FolderWatchRecord, _ destination: PhotoDestination, _ tally: inout Tally
+        _ watch: PhotoFolderRecord, _ destination: PhotoDestination, _ tally: inout Tally
     ) throws -> [FolderFiles.Entry] {
-        guard let (files, troubles) = FolderFiles.list(watch.path, isRecursive: watch.isRecursive) else { return [] }
+        let (files, troubles, _) = FolderFiles.list(watch.path, isRecursive: watch.isRecursive)
         tally.troubles += troubles
         let baseline = try store.baseline(of: watch)
         let originals = try store.originals()
@@ -175,7 +173,7 @@ package struct WatchedFolders: Sendable {
     }
 
     private func queue(
-        _ files: [FolderFiles.Entry], _ watch: FolderWatchRecord, _ destination: PhotoDestination, _ tally: inout Tally
+        _ files: [FolderFiles.Entry], _ watch: PhotoFolderRecord, _ destination: PhotoDestination, _ tally: inout Tally
     ) async throws {
         let uploads = PhotoUploads(store: store)
         let order = PhotoUploads.BatchOptions(
@@ -208,9 +206,7 @@ package struct WatchedFolders: Sendable {
                 do {
                     switch try result.get() {
                     case .queued: tally.queued += 1
-                    case .held(_, let reason):
-                        tally.held += 1
-                        tally.troubles.append("\(photo.path): held back: \(reason)")
+                    case .held(_, let reason): tally.troubles.append("\(photo.path): held back: \(reason)")
                     case .known: break
                     }
                 } catch { tally.troubles.append(trouble(error, photo.path)) }

@@ -50,10 +50,11 @@ struct AgentVerb: AsyncParsableCommand, CommandWithEffect {
             !AppRuntime.shared.hasLedgerInMemory
         else { return }
         do {
-            if try NoonSchedule(store: StormyStore.open()).restoreIfLost() {
+            let store = try StormyStore.open()
+            if try NoonSchedule(store: store).restoreIfLost() {
                 Output.note("stormy: the daily check was scheduled again, because the agent had no request for it")
             }
-            if try WatchedFolders(store: StormyStore.open()).restoreIfLost() {
+            if try WatchedFolders(store: store).restoreIfLost() {
                 Output.note("stormy: the folders are watched again, because the agent had no request for them")
             }
         } catch {

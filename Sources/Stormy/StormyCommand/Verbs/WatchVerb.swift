@@ -68,7 +68,7 @@ struct WatchVerb: AsyncParsableCommand {
 
         private struct Row: Encodable {
             let folder: String
-            let destination: OrNull<String>
+            let destination: String
             let isRecursive: Bool
             let when: String
             let isReadable: Bool
@@ -76,12 +76,11 @@ struct WatchVerb: AsyncParsableCommand {
 
         func run() async throws {
             try StormyTool.configure()
-            let usual = try? Destinations().named(nil).name
             let store = try StormyStore.toRead()
             let areOn = try WatchedFolders(store: store).areOn
             let rows = try store.folderWatches().map { watch in
                 Row(
-                    folder: watch.path, destination: OrNull(watch.destination ?? usual), isRecursive: watch.isRecursive,
+                    folder: watch.path, destination: watch.destination, isRecursive: watch.isRecursive,
                     when: watch.isForLater ? "charging" : "now", isReadable: access(watch.path, R_OK | X_OK) == 0)
             }
             if json { return try Output.json(rows) }
@@ -90,7 +89,7 @@ struct WatchVerb: AsyncParsableCommand {
             }
             if rows.isEmpty { Output.line("No folder is watched. Add a folder: stormy watch add FOLDER") }
             for row in rows {
-                var parts = [row.folder, "to \(row.destination.value ?? "no destination")"]
+                var parts = [row.folder, "to \(row.destination)"]
                 if row.isRecursive { parts.append("with the folders inside") }
                 if row.when == "charging" { parts.append("when charging") }
                 if !row.isReadable { parts.append("(the folder cannot be read now)") }
@@ -109,10 +108,10 @@ struct WatchVerb: AsyncParsableCommand {
         func run() async throws {
             try StormyTool.configure()
             let path = WatchVerb.absolute(folder)
-            let folders = WatchedFolders(store: try StormyStore.open())
-            let watches = try StormyStore.open().folderWatches().filter { $0.path == path }
+            let store = try StormyStore.open()
+            let watches = try store.folderWatches().filter { $0.path == path }
             guard !watches.isEmpty else { throw CommandFailure(.notFound, "\(path) is not watched") }
-            for watch in watches { try folders.remove(watch) }
+            for watch in watches { try WatchedFolders(store: store).remove(watch) }
             Output.line("\(path) is not watched any more.")
         }
     }

@@ -3,12 +3,12 @@ import GRDB
 import ProcessSupport
 
 /// A folder whose new photos are uploaded.
-package struct FolderWatchRecord: Codable, Sendable, Equatable, Identifiable {
+package struct PhotoFolderRecord: Codable, Sendable, Equatable, Identifiable {
     package var id: Int64?
     /// The absolute path of the folder.
     package var path: String
-    /// The name of the destination. `nil` for the default destination.
-    package var destination: String?
+    /// The name of the destination.
+    package var destination: String
     package var isRecursive: Bool
     /// `true` if the photos wait for external power and an unmetered network (``HeldUploads``).
     package var isForLater: Bool
@@ -19,8 +19,7 @@ package struct FolderWatchRecord: Codable, Sendable, Equatable, Identifiable {
     static func createTables(_ database: Database) throws {
         try database.create(table: "folderWatch") { table in
             table.autoIncrementedPrimaryKey("id")
-            table.column("path", .text).notNull()
-            table.column("destination", .text)
+            for text in ["path", "destination"] { table.column(text, .text).notNull() }
             for flag in ["isRecursive", "isForLater"] { table.column(flag, .boolean).notNull() }
             table.column("createdAt", .double).notNull()
         }
@@ -33,7 +32,7 @@ package struct FolderWatchRecord: Codable, Sendable, Equatable, Identifiable {
     }
 }
 
-extension FolderWatchRecord: StoreRecord {
+extension PhotoFolderRecord: StoreRecord {
     package static let databaseTableName = "folderWatch"
 
     package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
@@ -42,7 +41,7 @@ extension FolderWatchRecord: StoreRecord {
 /// The files that existed when a folder was added.
 ///
 /// A file is recognized by its path, size and modification time, or by its number in the file system, size and modification
-/// time. So a renamed file is recognized. On vfat, a file has another number after each mount, but the same path.
+/// time. A renamed file is therefore recognized. On vfat, a file has another number after each mount, but the same path.
 struct FolderBaseline {
     private struct Key: Hashable {
         let place: Place
@@ -73,14 +72,14 @@ struct FolderBaseline {
 }
 
 extension StormyStore {
-    package func folderWatches() throws -> [FolderWatchRecord] {
-        try queue.read { try FolderWatchRecord.fetchAll($0, sql: "SELECT * FROM folderWatch ORDER BY path, id") }
+    package func folderWatches() throws -> [PhotoFolderRecord] {
+        try queue.read { try PhotoFolderRecord.fetchAll($0, sql: "SELECT * FROM folderWatch ORDER BY path, id") }
     }
 
     /// - Parameter existing: The files that are not uploaded.
     func addFolderWatch(
-        _ watch: FolderWatchRecord, ignoring existing: [(path: String, version: PhotoOriginal.Version)]
-    ) throws -> FolderWatchRecord {
+        _ watch: PhotoFolderRecord, ignoring existing: [(path: String, version: PhotoOriginal.Version)]
+    ) throws -> PhotoFolderRecord {
         try queue.write { database in
             var watch = watch
             try watch.insert(database)
@@ -91,7 +90,7 @@ extension StormyStore {
 
     /// - Parameter existing: More files that are not uploaded. `nil` to upload all files that the folder contained before.
     func changeFolderWatch(
-        _ watch: FolderWatchRecord, ignoring existing: [(path: String, version: PhotoOriginal.Version)]?
+        _ watch: PhotoFolderRecord, ignoring existing: [(path: String, version: PhotoOriginal.Version)]?
     ) throws {
         try queue.write { database in
             try watch.update(database)
@@ -103,7 +102,7 @@ extension StormyStore {
     }
 
     private static func ignore(
-        _ files: [(path: String, version: PhotoOriginal.Version)], _ watch: FolderWatchRecord, in database: Database
+        _ files: [(path: String, version: PhotoOriginal.Version)], _ watch: PhotoFolderRecord, in database: Database
     ) throws {
         for (path, version) in files {
             try database.cachedStatement(
@@ -112,9 +111,9 @@ extension StormyStore {
         }
     }
 
-    func removeFolderWatch(_ id: Int64) throws { _ = try queue.write { try FolderWatchRecord.deleteOne($0, key: id) } }
+    func removeFolderWatch(_ id: Int64) throws { _ = try queue.write { try PhotoFolderRecord.deleteOne($0, key: id) } }
 
-    func baseline(of watch: FolderWatchRecord) throws -> FolderBaseline {
+    func baseline(of watch: PhotoFolderRecord) throws -> FolderBaseline {
         try queue.read { database in
             FolderBaseline(
                 try Row.fetchAll(database, sql: "SELECT * FROM folderBaseline WHERE watch = ?", arguments: [watch.id]))
