@@ -38,6 +38,8 @@ package struct TransferReport: Encodable {
         package let storedAt: Date
         package let verified: String
         package let checkedAt: OrNull<Date>
+        package let takenAt: OrNull<Date>
+        package let takenAtSource: OrNull<String>
     }
 
     package init(_ transfer: BackgroundTransferStatus) {
@@ -62,7 +64,7 @@ package struct TransferReport: Encodable {
             transfer.receipt.map {
                 Receipt(
                     url: $0.url, byteCount: $0.byteCount, sha256: $0.sha256, storedAt: $0.storedAt, verified: $0.proof.rawValue,
-                    checkedAt: OrNull($0.checkedAt))
+                    checkedAt: OrNull($0.checkedAt), takenAt: OrNull($0.takenAt), takenAtSource: OrNull($0.takenAtSource))
             })
     }
 

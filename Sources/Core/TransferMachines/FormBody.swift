@@ -7,6 +7,14 @@ struct FormBody {
         let value: String
     }
 
+    /// A small file before the main file.
+    struct Attachment {
+        let field: String
+        let file: UploadCompany.Sidecar
+
+        init(field: String, _ file: UploadCompany.Sidecar) { (self.field, self.file) = (field, file) }
+    }
+
     let boundary: String
     let opening: Data
     let closing: Data
@@ -14,18 +22,27 @@ struct FormBody {
     /// - Parameters:
     ///   - token: A value that is unique to this upload. The boundary contains the letters and digits of this value.
     ///   - fields: The fields before the file, in their order.
-    init(token: String, fields: [Field] = [], fileField: String, fileName: String, contentType: String) {
+    init(
+        token: String, fields: [Field] = [], attachment: Attachment? = nil, fileField: String, fileName: String,
+        contentType: String
+    ) {
         let boundary = "----stormy-\(Self.plain(token))"
         var text = ""
+        func header(_ field: String, _ name: String, _ type: String) -> String {
+            "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(Self.quoted(field))\"; "
+                + "filename=\"\(Self.quoted(RemoteName.safe(name)))\"\r\nContent-Type: \(Self.oneLine(type))\r\n\r\n"
+        }
         for field in fields {
             text += "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(Self.quoted(field.name))\"\r\n\r\n"
             text += "\(Self.oneLine(field.value))\r\n"
         }
-        text += "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(Self.quoted(fileField))\"; "
-        text += "filename=\"\(Self.quoted(RemoteName.safe(fileName)))\"\r\n"
-        text += "Content-Type: \(Self.oneLine(contentType))\r\n\r\n"
+        var opening = Data(text.utf8)
+        if let attachment {
+            opening += Data(header(attachment.field, attachment.file.fileName, "application/octet-stream").utf8)
+            opening += attachment.file.content + Data("\r\n".utf8)
+        }
         self.boundary = boundary
-        opening = Data(text.utf8)
+        self.opening = opening + Data(header(fileField, fileName, contentType).utf8)
         closing = Data("\r\n--\(boundary)--\r\n".utf8)
     }
 

@@ -63,18 +63,22 @@ struct ImmichUpload: UploadProtocol {
     }
 
     private var form: FormBody {
-        let time = (plan.order.modificationTime ?? Date(timeIntervalSince1970: 0)).formatted(.iso8601)
+        func text(_ time: Date?) -> String { (time ?? Date(timeIntervalSince1970: 0)).formatted(.iso8601) }
         let name = RemoteName.safe(plan.order.fileName)
         let device: [FormBody.Field] = [
             .init(name: "deviceAssetId", value: "\(name)-\(plan.order.sha1 ?? plan.order.token)"),
             .init(name: "deviceId", value: "stormy"),
         ]
+        let facts: [FormBody.Field] = [
+            .init(name: "fileCreatedAt", value: text(plan.order.creationTime)),
+            .init(name: "fileModifiedAt", value: text(plan.order.modificationTime)), .init(name: "filename", value: name),
+        ]
+        var fields = (namesDevice ? device : []) + facts
+        if let video = plan.order.company?.video { fields.append(.init(name: "livePhotoVideoId", value: video)) }
         return FormBody(
-            token: plan.order.token,
-            fields: (namesDevice ? device : []) + [
-                .init(name: "fileCreatedAt", value: time), .init(name: "fileModifiedAt", value: time),
-                .init(name: "filename", value: name),
-            ], fileField: "assetData", fileName: plan.order.fileName, contentType: plan.order.mediaType)
+            token: plan.order.token, fields: fields,
+            attachment: (plan.order.company?.sidecar).map { FormBody.Attachment(field: "sidecarData", $0) },
+            fileField: "assetData", fileName: plan.order.fileName, contentType: plan.order.mediaType)
     }
 
     func next() -> UploadCommand {

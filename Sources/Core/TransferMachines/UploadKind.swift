@@ -50,6 +50,10 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
         }
     }
 
+    /// `true` if the server is a library of photos that links a photo with its video and with its XMP file. The video is uploaded
+    /// first, and the form of the photo contains the identifier of the video and the XMP file.
+    package var isPhotoLibrary: Bool { self == .immich }
+
     /// `true` if the protocol can check whether the server has a file, without a receipt and without a change of the server.
     package var canOnlyCheck: Bool {
         switch self {
@@ -166,7 +170,8 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
         case .plain: .nothing("the server does not report the address of the stored file")
         case .webdav, .nextcloud: .file
         case .put:
-            // The query of a presigned address is removed when the upload ends. A file in a folder has another address than the folder.
+            // The query of a presigned address is removed when the upload ends. A file in a folder has another address than the
+            // folder.
             asked.contains("?") || stored == asked
                 ? .nothing("a presigned address allows the upload, but no check of the stored file") : .file
         case .multipart: stored == asked ? .nothing("the server did not report the address of the stored file") : .file

@@ -25,6 +25,10 @@ package struct UploadOrder: Codable, Equatable, Sendable {
     package var s3: S3Access?
     /// The destination that the user configured. `nil` if the upload has no configured destination.
     package var server: UploadServer?
+    /// The files that belong to this file. `nil` if no other file belongs to it.
+    package var company: UploadCompany?
+    /// The time at which the photo was taken. `nil` if the app did not set a time.
+    package var takenAt: PhotoTime?
     /// `true` if the upload only checks whether the server has the file, and never sends the file. `nil` means `false`.
     package var onlyChecks: Bool?
 
@@ -41,10 +45,15 @@ package struct UploadOrder: Codable, Equatable, Sendable {
     /// The name of the form field that is sent. If the app set no name, the name is `file`.
     var fieldName: String { field ?? "file" }
 
-    /// The photo's modification date. `nil` if protocols cannot express the date, because file systems allow years that protocols
-    /// do not allow.
-    var modificationTime: Date? {
-        guard let modifiedAt, (0..<253_402_300_800).contains(modifiedAt.timeIntervalSince1970) else { return nil }
-        return modifiedAt
+    /// The photo's modification date. `nil` if protocols cannot express the date.
+    var modificationTime: Date? { Self.expressible(modifiedAt) }
+
+    /// The time at which the photo was taken, or the modification date. `nil` if protocols cannot express the date.
+    var creationTime: Date? { Self.expressible(takenAt?.date) ?? modificationTime }
+
+    /// Returns `nil` for a date that protocols cannot express. File systems and cameras allow other years than protocols.
+    private static func expressible(_ date: Date?) -> Date? {
+        guard let date, (0..<253_402_300_800).contains(date.timeIntervalSince1970) else { return nil }
+        return date
     }
 }

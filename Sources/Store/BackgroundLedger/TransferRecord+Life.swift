@@ -180,7 +180,16 @@ extension LedgerTransaction {
             case .removeFiles, .removeBody, .resetCounts, .forgetSecrets: break
             }
         }
+        if transfer.state.isTerminal { try wakeFollowers(of: transfer, now: now) }
         return commands
+    }
+
+    /// Ends the waits of the uploads that begin after this upload.
+    private func wakeFollowers(of transfer: TransferRecord, now: Date) throws {
+        guard let keys = transfer.upload?.company?.followers, !keys.isEmpty else { return }
+        for var follower in try transfers(ofKeys: keys, session: transfer.session).values where follower.state == .waiting {
+            try handle(.waits(until: now, follower.life.reason ?? .init(code: nil, message: nil)), &follower, now: now)
+        }
     }
 
     /// Applies an event to the transfer with this number. Returns `false` if the transfer does not exist, or if the event does

@@ -26,6 +26,22 @@ public struct UploadDelivery: Sendable, Equatable {
     /// back if the server does not report a digest. The task fails with `URLError.fileDoesNotExist` if the server does not have
     /// the file. The task fails with `URLError.noPermissionsToReadFile` if the server or the method cannot answer the question.
     public var onlyChecks = false
+    /// The files that belong to the file.
+    package var company: UploadCompany?
+    /// The time at which the photo was taken.
+    package var takenAt: PhotoTime?
+
+    /// Makes the upload wait until the upload with this stored submission key is complete.
+    package mutating func follow(_ key: String) {
+        company = company ?? UploadCompany()
+        company?.leader = key
+    }
+
+    /// Ends the wait of the upload with this stored submission key when this upload is complete.
+    package mutating func lead(_ key: String) {
+        company = company ?? UploadCompany()
+        company?.followers.append(key)
+    }
 
     /// Creates a delivery from an upload method, for example from a method in a configuration file.
     public init(_ way: UploadWay, fileName: String?, contentType: String? = nil) {

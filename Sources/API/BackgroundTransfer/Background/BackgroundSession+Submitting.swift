@@ -220,6 +220,7 @@ extension BackgroundSession {
             order.sha1 = FileDigest.sha1(of: AppRuntime.shared.directories.spooled(taken.name))
         }
         (order.field, order.s3, order.server) = (delivery.way.field, delivery.way.s3, delivery.way.server)
+        (order.company, order.takenAt) = (delivery.company, delivery.takenAt)
         order.onlyChecks = delivery.onlyChecks ? true : nil
         return order
     }

@@ -124,6 +124,11 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         public let proof: Proof
         /// The time of the last check that found the file on the server. `nil` if the file was not checked after the upload.
         public let checkedAt: Date?
+        /// The time at which the photo was taken. `nil` if the app did not set a time.
+        public let takenAt: Date?
+        /// The source of ``takenAt``: `exif` (Exif data with an offset from UTC), `exifWithoutOffset` (the time zone of this
+        /// computer is assumed), `google` (a JSON file of Google Photos) or `file` (the modification time of the file).
+        public let takenAtSource: String?
         /// The reason why the file on the server differs from the request, for example because the file has another name. The
         /// text is a part of a sentence. `nil` if the file does not differ.
         public let remark: String?
@@ -152,7 +157,7 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         copySHA256 = transfer.sourceSHA256
         submission = transfer.kind == .upload ? transfer.key : nil
         note = transfer.note
-        receipt = transfer.receipt.map(Receipt.init)
+        receipt = transfer.receipt.map { Receipt($0, transfer.upload?.takenAt) }
     }
 }
 
@@ -172,7 +177,8 @@ extension BackgroundTransferStatus.State {
 }
 
 extension BackgroundTransferStatus.Receipt {
-    fileprivate init(_ receipt: UploadReceipt) {
+    fileprivate init(_ receipt: UploadReceipt, _ taken: PhotoTime?) {
+        (takenAt, takenAtSource) = (taken?.date, taken?.source.rawValue)
         (url, byteCount, sha256) = (receipt.url, receipt.byteCount, receipt.sha256)
         (storedAt, checkedAt, remark) = (receipt.storedAt, receipt.checkedAt, receipt.remark)
         proof =

@@ -340,6 +340,7 @@ struct Attempts {
                     continue
                 }
                 hasBegun = true
+                guard try LeadingUpload.allows(&transfer, &pass) else { continue }
                 _ = transfer.handle(.began)
                 transfer.attemptNumber += 1
                 // No attempt was possible before this first attempt, so the time until now does not count as time without
