@@ -35,6 +35,8 @@ package struct PhotoBatch: Codable, Equatable {
         let giving = "\(photo.id ?? 0) \(photo.changedAt.timeIntervalSince1970)"
         if photo.id != nil, uploadedGivings?.contains(giving) == true { return }
         failures.removeAll { $0.photo != nil && $0.photo == photo.id }
+        // Only photos are counted. A companion is reported if it fails.
+        if photo.owner != nil, photo.state == .completed { return }
         if photo.state == .completed || photo.state == .failed {
             mark = mark ?? giving
         }
@@ -206,7 +208,10 @@ extension StormyStore {
     func photoBatch(without paused: Set<String> = []) throws -> (batch: PhotoBatch, left: Int) {
         try queue.read { database in
             let coming = try String.fetchAll(
-                database, sql: "SELECT submission FROM photo WHERE state = 'queued' AND tells = 1 AND submission IS NOT NULL")
+                database,
+                sql:
+                    "SELECT submission FROM photo WHERE state = 'queued' AND tells = 1 AND owner IS NULL AND submission IS NOT NULL"
+            )
             return (try PhotoBatch(.open, in: database) ?? PhotoBatch(), coming.filter { !paused.contains($0) }.count)
         }
     }

@@ -96,7 +96,7 @@ package class PhotoDelivery: EventDelivery, DeliveredEndsRecorder, @unchecked Se
     ///
     /// An example is "66 photos uploaded to home; two.jpg not uploaded: The server refused the file (403)."
     package static func summary(of photos: [PhotoRecord]) -> String? {
-        let uploaded = Dictionary(grouping: photos.filter { $0.state == .completed }) { photo in
+        let uploaded = Dictionary(grouping: photos.filter { $0.state == .completed && $0.owner == nil }) { photo in
             photo.destination.map { PhotoDestination.parts($0).name } ?? ""
         }
         var parts = uploaded.sorted { $0.key < $1.key }.map { name, photos in

@@ -3,34 +3,8 @@ import BackgroundTransfer
 import Foundation
 import ProcessSupport
 import Synchronization
+import TransferMachines
 import UserNotifications
-
-/// The reason why a photo was not queued.
-package enum PhotoUploadError: Error, CustomStringConvertible {
-    case cannotRead(path: String, reason: String)
-    case addressIsTaken(path: String)
-    case isOwnFile(path: String)
-    case isNoPhoto(path: String)
-
-    package var description: String {
-        switch self {
-        case .cannotRead(let path, let reason): "\(path): \(reason)"
-        case .addressIsTaken(let path): "\(path): this presigned address was already used for another photo"
-        case .isOwnFile(let path): "\(path): the file belongs to Stormy. Stormy does not upload its own files"
-        case .isNoPhoto(let path): "\(path): the file is not a known kind of photo"
-        }
-    }
-}
-
-/// A file that the user wants to send.
-package struct PhotoFile: Sendable, Equatable {
-    package let path: String
-    /// `true` if the file was found in a folder or a list. A file from a folder or a list is sent only if it is a photo of a
-    /// known format.
-    package let isKnownPhotoOnly: Bool
-
-    package init(path: String, isKnownPhotoOnly: Bool) { (self.path, self.isKnownPhotoOnly) = (path, isKnownPhotoOnly) }
-}
 
 /// Uploads of photos. Each photo is copied when the upload is queued, and the agent sends the copy. After a photo was queued,
 /// this process can end, and the user can change the original.
@@ -49,6 +23,15 @@ package struct PhotoUploads: Sendable {
         case held(photo: Int64, reason: String)
         /// The same photo was uploaded or queued before.
         case known(photo: Int64, transfer: Int64?, url: String?)
+
+        /// The number of the transfer. `nil` if the photo has no transfer.
+        package var transfer: Int64? {
+            switch self {
+            case .queued(_, let transfer, _, _, _): transfer
+            case .held: nil
+            case .known(_, let transfer, _): transfer
+            }
+        }
 
         var photo: Int64 {
             switch self {
@@ -105,15 +88,19 @@ package struct PhotoUploads: Sendable {
         let digest: String
         /// The file that was copied. `nil` if the photo was prepared from an earlier copy.
         var original: PhotoOriginal?
-        let privacy: PhotoPrivacy
+        var privacy: PhotoPrivacy
+        var role = PhotoFile.Role.photo
+        var notes: [String] = []
         /// `true` if the file is a photo. Other files do not fulfil the photo request of a storm.
         let isPhoto: Bool
+
+        var isSidecar: Bool { if case .sidecar = role { true } else { false } }
 
         func queued(as photo: Int64, _ transfer: Int64, _ remark: String?, isContinued: Bool = false) -> Result {
             guard case .send(let removed, let note) = privacy else {
                 preconditionFailure("a photo that is held back cannot be queued")
             }
-            let notes = [remark, note].compactMap { $0 }
+            let notes = [remark, note].compactMap { $0 } + self.notes
             return .queued(
                 photo: photo, transfer: transfer, removed: removed, note: notes.isEmpty ? nil : notes.joined(separator: "; "),
                 isContinued: isContinued)
@@ -126,7 +113,10 @@ package struct PhotoUploads: Sendable {
     /// system supports this), computes its hash, and makes a few commits.
     /// - Throws: ``PhotoUploadError``, or an error of the snapshot if the file is unreadable, empty or changing.
     package func add(_ file: URL, _ order: BatchOptions) throws -> Result {
-        try queue([try prepare(PhotoFile(path: file.path, isKnownPhotoOnly: false), order)], order)[0].get()
+        var companions = PhotoCompanions(order.destination, order.location)
+        let files = companions.groups(of: [PhotoFile(path: file.path, isKnownPhotoOnly: false)]).flatMap { $0 }
+        let photos = try prepare(files, order).map { try $0.get() }
+        return try queue(photos, order).map { try $0.get() }[0]
     }
 
     /// Copies a photo and removes the location from the copy. The agent sends exactly this checked copy.
@@ -142,11 +132,18 @@ package struct PhotoUploads: Sendable {
         let (file, path) = (URL(exactPath: photo.path), photo.path)
         try refuseOwnFile(path) { () throws(OwnFiles.Unknown) in try ownFiles.contain(path) }
         let destination = order.destination
-        let request = Self.request(to: destination, folder: folder ?? destination.folder(for: file))
+        // A companion is stored in the folder of its photo.
+        let date = PhotoDate.of(URL(exactPath: photo.role.owner ?? path), google: photo.google)
+        let request = Self.request(to: destination, folder: folder ?? destination.folder(for: date))
         let task = sessions.session(for: destination).uploadTask(with: request, fromFile: file)
         task.startsSuspended = order.isHeld
         task.isRefusalRead = true
         task.delivery = UploadDelivery(destination.way, fileName: name ?? file.lastPathComponent)
+        if photo.role == .photo { task.delivery.takenAt = date?.time }
+        if let sidecar = photo.sidecar {
+            try refuseOwnFile(sidecar) { () throws(OwnFiles.Unknown) in try ownFiles.contain(sidecar) }
+            task.delivery.company = UploadCompany(sidecar: try PhotoCompanions.attachment(sidecar))
+        }
         task.delivery.onlyChecks = sessions.onlyChecks
         var (privacy, isPhoto) = (PhotoPrivacy.unchanged, false)
         var version: PhotoOriginal.Version?
@@ -172,7 +169,9 @@ package struct PhotoUploads: Sendable {
             // The copy may be cleaned in part, so the second attempt uses a new copy.
             digest = try snapshot(mayTryAgain: false)
         }
+        if case .sidecar = photo.role, case .send = privacy { privacy = .unchanged }
         var prepared = Prepared(path: file.path, task: task, digest: digest, privacy: privacy, isPhoto: isPhoto)
+        (prepared.role, prepared.notes) = (photo.role, photo.notes)
         if let version {
             prepared.original = PhotoOriginal(path: file.path, version: version, sha256: try task.originalSHA256())
         }
@@ -184,7 +183,8 @@ package struct PhotoUploads: Sendable {
 
     /// Prepares a copy that was made and cleaned before. The original file may not exist any more.
     func prepare(copy: BackgroundTransfers.LeftCopy, of path: String, _ order: BatchOptions) throws -> Prepared {
-        let request = Self.request(to: order.destination, folder: order.destination.folder(for: copy.file))
+        let date = PhotoDate.of(copy.file)
+        let request = Self.request(to: order.destination, folder: order.destination.folder(for: date))
         let task = sessions.session(for: order.destination).uploadTask(with: request, fromFile: copy.file)
         task.startsSuspended = order.isHeld
         task.isRefusalRead = true
@@ -192,6 +192,8 @@ package struct PhotoUploads: Sendable {
         let original = URL(fileURLWithPath: path)
         task.delivery = UploadDelivery(
             order.destination.way, fileName: original.lastPathComponent, contentType: PhotoFormat.contentType(of: copy.file))
+        // The copy was made later than the photo.
+        task.delivery.takenAt = date.flatMap { $0.source == .file ? nil : $0.time }
         var (privacy, isPhoto) = (PhotoPrivacy.unchanged, false)
         // The copy is cleaned again. The copy may have been queued with its location, and the setting of the destination may have
         // changed since then.
@@ -217,7 +219,9 @@ package struct PhotoUploads: Sendable {
     ///
     /// - Returns: the results in the order of the files.
     package func prepare(_ files: [PhotoFile], _ order: BatchOptions) -> [Swift.Result<Prepared, any Error>] {
-        files.mapInParallel { file in Swift.Result { try prepare(file, order) } }
+        var results = files.mapInParallel { file in Swift.Result { try prepare(file, order) } }
+        PhotoGroups.join(&results, files)
+        return results
     }
 
     /// Queues photos in a few commits, because each commit takes more time than the other work.
@@ -246,6 +250,7 @@ package struct PhotoUploads: Sendable {
             }
             photos[index].task.discardSnapshot()
         }
+        try PhotoGroups.connect(submitted.map { (photos[$0.index], $0.begun.photo) }, order.destination, store)
         sessions.session(for: order.destination).resume(submitted.map { photos[$0.index].task })
         for (index, begun, note) in submitted { results[index] = try outcome(of: photos[index], begun, note) }
         return photos.indices.map { results[$0]! }
@@ -341,7 +346,8 @@ package struct PhotoUploads: Sendable {
         StormyStore.NewPhoto(
             path: photo.path, digest: photo.digest, storm: order.storm, destination: order.destination.identity,
             tells: order.tells, isForLater: order.isHeld, isPhoto: photo.isPhoto, keepsLocation: order.location.option,
-            isForOneFile: order.destination.isForOneFile, isAgain: order.isAgain)
+            isForOneFile: order.destination.isForOneFile, isAgain: order.isAgain, owner: photo.role.owner,
+            isSidecar: photo.isSidecar)
     }
 
     private func outcome(

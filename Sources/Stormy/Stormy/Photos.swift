@@ -46,6 +46,10 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package var isForLater = false
     /// The value of the command's option that keeps or removes the location. `nil` if the command had no such option.
     package var keepsLocation: Bool?
+    /// The path of the photo that the file belongs to, if the file is a sidecar or the video of a Live Photo. `nil` for a photo.
+    package var owner: String?
+    /// The file is a sidecar. Two photos can have sidecars with equal content, and both sidecars are sent.
+    var isSidecar = false
 
     /// Returns whether the photo is for the destination with this name. `nil` if the destination was not recorded.
     package func isForDestination(_ name: String) -> Bool? { destination.map { PhotoDestination.parts($0).name == name } }
@@ -154,6 +158,21 @@ extension StormyStore {
         var isForOneFile = false
         /// `true` if the photo is sent even if it was uploaded earlier.
         var isAgain = false
+        /// The path of the photo that the file belongs to.
+        var owner: String?
+        var isSidecar = false
+    }
+
+    /// Returns the submission key of the newest upload of a file that was not cancelled and did not fail.
+    func submission(ofFile path: String, to destination: String) throws -> String? {
+        try queue.read { database in
+            try String.fetchOne(
+                database.cachedStatement(
+                    sql: """
+                        SELECT submission FROM photo WHERE path = ? AND destination = ? AND state IN ('queued', 'completed')
+                        ORDER BY id DESC LIMIT 1
+                        """), arguments: [path, destination])
+        }
     }
 
     private static func begin(
@@ -167,8 +186,9 @@ extension StormyStore {
                 sql: """
                     SELECT * FROM photo WHERE digest = ?1 AND state IN ('queued', 'completed')
                     AND destination IS ?3 AND (?3 IS NOT NULL OR storm IS ?2 AND ?2 IS NOT NULL)
+                    AND isSidecar = ?4 AND (NOT isSidecar OR owner = ?5)
                     ORDER BY state, id LIMIT 1
-                    """), arguments: [digest, storm, destination])
+                    """), arguments: [digest, storm, destination, new.isSidecar, new.owner])
         if var again {
             // If the photo was queued or sent with its location, no record with the state `held` is added.
             guard state == .queued else { return BegunPhoto(photo: again, before: again) }
@@ -199,8 +219,8 @@ extension StormyStore {
             database.cachedStatement(
                 sql: """
                     SELECT * FROM photo WHERE digest = ? AND state = 'cancelled' AND submission IS NULL AND storm IS NULL
-                    AND path = ? AND destination IS ? ORDER BY id LIMIT 1
-                    """), arguments: [digest, path, destination])
+                    AND path = ? AND destination IS ? AND owner IS ? ORDER BY id LIMIT 1
+                    """), arguments: [digest, path, destination, new.owner])
         let before = held ?? (new.isPhoto ? job : nil) ?? abandoned
         if let abandoned, before?.id != abandoned.id { try abandoned.delete(database) }
         let now = BGTaskScheduler.now
@@ -210,6 +230,7 @@ extension StormyStore {
         (photo.tells, photo.isForLater, photo.keepsLocation) = (new.tells, new.isForLater, new.keepsLocation)
         photo.submission = state == .queued ? newSubmission() : nil
         (photo.message, photo.changedAt) = (message, now)
+        (photo.owner, photo.isSidecar) = (new.owner, new.isSidecar)
         try photo.save(database)
         return BegunPhoto(photo: photo, before: before)
     }
@@ -283,8 +304,8 @@ extension StormyStore {
                 database,
                 sql: """
                     SELECT EXISTS (SELECT 1 FROM photo WHERE digest = ? AND destination IS ? AND id <> ?
-                    AND state IN ('queued', 'completed'))
-                    """, arguments: [photo.digest, photo.destination, photo.id])
+                    AND state IN ('queued', 'completed') AND isSidecar = ? AND (NOT isSidecar OR owner = ?))
+                    """, arguments: [photo.digest, photo.destination, photo.id, photo.isSidecar, photo.owner])
             if isElsewhere == true { return .photoWasGivenAgain }
             if isForOneFile(photo.destination), try Self.isTaken(photo.destination, by: photo.digest, in: database) {
                 return .addressIsTaken

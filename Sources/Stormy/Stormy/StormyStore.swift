@@ -317,6 +317,12 @@ package final class StormyStore: Sendable {
         migrator.registerMigration("18: photos are found by submission keys", migrate: PhotoRecord.addSubmissions)
         migrator.registerMigration("19: the files of photos", migrate: PhotoOriginal.createTables)
         migrator.registerMigration("20: watched folders", migrate: PhotoFolderRecord.createTables)
+        migrator.registerMigration("21: files that belong to photos") { database in
+            try database.alter(table: "photo") { table in
+                table.add(column: "owner", .text)
+                table.add(column: "isSidecar", .boolean).notNull().defaults(to: false)
+            }
+        }
         return migrator
     }
 

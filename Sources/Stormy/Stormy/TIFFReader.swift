@@ -36,6 +36,14 @@ struct TIFFReader {
         return entries
     }
 
+    /// Returns the text of an entry with type ASCII, up to `limit` characters. A text of up to four bytes is in the entry itself,
+    /// and is not read.
+    func text(_ entry: Entry, limit: Int) -> String {
+        guard entry.count > 4 else { return "" }
+        let bytes = (0..<min(entry.count, limit)).compactMap { number(at: entry.value + $0, bytes: 1) }
+        return String(decoding: bytes.prefix { $0 != 0 }.map { UInt8($0) }, as: UTF8.self)
+    }
+
     /// Returns the offsets of the directories that an entry points to. The entry contains a single offset, or a list of offsets.
     func offsets(of entry: Entry) -> [Int] {
         guard entry.count > 1 else { return [entry.value] }

@@ -141,13 +141,14 @@ package struct WatchedFolders: Sendable {
 
     private func scan(_ watch: PhotoFolderRecord, _ destination: PhotoDestination, _ tally: inout Tally) async throws {
         let files = Dictionary(grouping: try newFiles(watch, destination, &tally), by: isSettled)
-        try await queue(files[true] ?? [], watch, destination, &tally)
+        var seen = Dictionary((files[false] ?? []).map { ($0.path, $0.version) }) { one, _ in one }
+        let waiting = try await queue(files[true] ?? [], watch, destination, &seen, &tally)
         // Files that are still changing are examined again. If they change longer, the agent reports the next change.
-        let unsettled = files[false] ?? []
+        let unsettled = (files[false] ?? []) + waiting
         guard !unsettled.isEmpty, !Task.isCancelled else { return }
         await AppRuntime.ofWork.pause(for: Self.settleTime, isIdle: true)
         let settled = unsettled.filter { FolderFiles.entry($0.path)?.version == $0.version }
-        try await queue(settled, watch, destination, &tally)
+        _ = try await queue(settled, watch, destination, &seen, &tally)
     }
 
     /// Returns whether a file is unchanged for some seconds. If the time of the file is in the future, the clock was set back, and
@@ -172,27 +173,45 @@ package struct WatchedFolders: Sendable {
         }
     }
 
+    /// - Parameter seen: The versions of the companions that may be changing. A companion with the same version in a later call
+    ///   is complete.
+    /// - Returns: The files that were not queued, because a file that belongs to them may be changing.
     private func queue(
-        _ files: [FolderFiles.Entry], _ watch: PhotoFolderRecord, _ destination: PhotoDestination, _ tally: inout Tally
-    ) async throws {
+        _ files: [FolderFiles.Entry], _ watch: PhotoFolderRecord, _ destination: PhotoDestination,
+        _ seen: inout [String: PhotoOriginal.Version], _ tally: inout Tally
+    ) async throws -> [FolderFiles.Entry] {
         let uploads = PhotoUploads(store: store)
         let order = PhotoUploads.BatchOptions(
             to: destination,
             location: LocationDecision(option: nil, destination: destination, configuration: settings.keepsLocation),
             tells: true, isHeld: watch.isForLater)
+        var companions = PhotoCompanions(destination, order.location)
+        var unsettled: Set<String> = []
         for start in stride(from: 0, to: files.count, by: Self.batchSize) {
-            if Task.isCancelled { return }
+            if Task.isCancelled { break }
             let batch = files[start..<min(start + Self.batchSize, files.count)]
-            var (photos, others): ([PhotoFile], [PhotoOriginal]) = ([], [])
+            var (found, others): ([PhotoFile], [PhotoOriginal]) = ([], [])
             for file in batch {
                 switch PhotoFormat.detect(at: URL(exactPath: file.path)) {
-                case .photo: photos.append(PhotoFile(path: file.path, isKnownPhotoOnly: true))
+                case .photo: found.append(PhotoFile(path: file.path, isKnownPhotoOnly: true))
+                // The video of a photo that was uploaded before.
+                case .other where companions.photo(ofVideo: file.path) != nil:
+                    found.append(PhotoFile(path: file.path, isKnownPhotoOnly: false))
                 case .other: others.append(PhotoOriginal(other: file.path, file.version))
                 case .unreadable(let code):
                     if !FileFault(code).isAbsence { tally.troubles.append("\(file.path): \(String(cString: strerror(code)))") }
                 }
             }
             try store.record(others, now: BGTaskScheduler.now)
+            let photos = companions.groups(of: found).filter { group in
+                let changing = group.dropFirst().filter { companion in
+                    guard let entry = FolderFiles.entry(companion.path), !isSettled(entry) else { return false }
+                    defer { seen[entry.path] = entry.version }
+                    return seen[entry.path] != entry.version
+                }
+                if !changing.isEmpty { unsettled.formUnion(group.map(\.path)) }
+                return changing.isEmpty
+            }.flatMap { $0 }
             if photos.isEmpty { continue }
             if watch.isForLater { try HeldUploads.submit() }
             var prepared: [PhotoUploads.Prepared] = []
@@ -212,6 +231,7 @@ package struct WatchedFolders: Sendable {
                 } catch { tally.troubles.append(trouble(error, photo.path)) }
             }
         }
+        return files.filter { unsettled.contains($0.path) }
     }
 
     private func trouble(_ error: any Error, _ path: String) -> String {

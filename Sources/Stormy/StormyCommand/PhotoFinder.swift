@@ -42,6 +42,30 @@ struct PhotoFinder {
     /// Returns the files and problems in the order of the arguments. The files of a folder are sorted by name.
     mutating func find(_ words: [String]) -> [Found] { words.flatMap { $0 == "-" ? list() : named($0) } }
 
+    /// Adds the files that belong to the found photos. These files do not count as skipped.
+    ///
+    /// - Returns: the found files, and the problems. The files of a group are consecutive.
+    mutating func addCompanions(_ companions: PhotoCompanions, to found: [Found]) -> [Found] {
+        var companions = companions
+        var positions: [PathName: Int] = [:]
+        var (files, all): ([PhotoFile], [(position: Int, found: [Found])]) = ([], [])
+        for (position, found) in found.enumerated() {
+            switch found {
+            case .file(let file):
+                files.append(file)
+                positions[PathName(PathName.absolute(file.path))] = position
+            case .problem: all.append((position, [found]))
+            }
+        }
+        for group in companions.groups(of: files) {
+            let names = group.map { PathName(PathName.absolute($0.path)) }
+            all.append((names.compactMap { positions[$0] }.min() ?? 0, group.map(Found.file)))
+            let added = Set(names.dropFirst())
+            skipped.removeAll { added.contains(PathName(PathName.absolute($0.text))) }
+        }
+        return all.sorted { $0.position < $1.position }.flatMap(\.found)
+    }
+
     /// Sentences for the user about skipped files.
     var sentences: [String] {
         var sentences: [String] = []

@@ -20,6 +20,14 @@ public final class ImmichStore: MountedStore {
         var version: Int?
         var sendsOriginals = true
         var trash: Set<String> = []
+        /// The identifiers of the videos of Live Photos, by the identifiers of the photos.
+        var videos: [String: String] = [:]
+        /// The name of the file that the site refuses.
+        var refused: String?
+        /// The XMP files, by the identifiers of the photos.
+        var sidecars: [String: Data] = [:]
+        /// The times at which the photos were taken, by the identifiers of the photos.
+        var times: [String: String] = [:]
     }
 
     /// The path prefix of the site.
@@ -44,6 +52,9 @@ public final class ImmichStore: MountedStore {
     /// Refuses to send original photos from now on, as if the client's API key did not have this permission.
     public func refuseOriginals() { state.withLock { $0.sendsOriginals = false } }
 
+    /// Refuses files with this name from now on, as Immich refuses unknown types. `nil` to accept all files.
+    public func refuse(fileNamed name: String?) { state.withLock { $0.refused = name } }
+
     /// Moves every photo into the trash.
     public func moveToTrash() { state.withLock { $0.trash = Set($0.assets.keys) } }
 
@@ -52,6 +63,20 @@ public final class ImmichStore: MountedStore {
 
     /// The stored photos.
     public var files: [Data] { state.withLock { $0.assets.values.map(\.bytes) } }
+
+    /// The photos with a video, each with the bytes of its video.
+    public var livePhotos: [(photo: Data, video: Data)] {
+        state.withLock { state in
+            let bytes = Dictionary(uniqueKeysWithValues: state.assets.values.map { ($0.id, $0.bytes) })
+            return state.videos.compactMap { photo, video in bytes[photo].flatMap { photo in bytes[video].map { (photo, $0) } } }
+        }
+    }
+
+    /// The stored XMP files.
+    public var sidecars: [Data] { state.withLock { Array($0.sidecars.values) } }
+
+    /// The times at which the photos were taken, as they were sent.
+    public var times: [String] { state.withLock { $0.times.values.sorted() } }
 
     /// The number of photos that were sent although the site already had them.
     public var needlessCopies: Int { state.withLock { $0.copies } }
@@ -141,12 +166,23 @@ public final class ImmichStore: MountedStore {
         else { return .json(#"{"message":"no assetData"}"#, status: 400) }
         return state.withLock { state in
             if let refusal = Self.refusal(of: form, version: state.version ?? 2) { return refusal }
+            if let refused = state.refused, form.file?.fileName == refused {
+                return .json(#"{"message":"Unsupported file type \#(refused)"}"#, status: 400)
+            }
             if let known = state.assets[checksum] {
                 state.copies += 1
                 return .json(#"{"id":"\#(known.id)","status":"duplicate"}"#)
             }
+            if let video = form["livePhotoVideoId"] {
+                guard state.assets.values.contains(where: { $0.id == video }) else {
+                    return .json(#"{"message":"Live photo video not found"}"#, status: 400)
+                }
+                state.videos["asset-\(state.assets.count + 1)"] = video
+            }
             let id = "asset-\(state.assets.count + 1)"
             state.assets[checksum] = (id, file.contents)
+            state.sidecars[id] = form.parts.first { $0.name == "sidecarData" && $0.fileName?.hasSuffix(".xmp") == true }?.contents
+            state.times[id] = form["fileCreatedAt"]
             return .json(#"{"id":"\#(id)","status":"created"}"#, status: 201)
         }
     }

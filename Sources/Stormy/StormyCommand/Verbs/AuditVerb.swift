@@ -61,7 +61,8 @@ struct AuditVerb: AsyncParsableCommand {
     private func find(_ destination: PhotoDestination, _ store: StormyStore) throws -> ([PhotoFinder.Found], [String]) {
         guard folders.isEmpty else {
             var finder = PhotoFinder(isRecursive: true)
-            return (finder.find(folders), finder.sentences)
+            let found = addingVideos(to: finder.find(folders), &finder, destination)
+            return (found, finder.sentences)
         }
         let watches = try store.folderWatches().filter { $0.destination == destination.name }
         guard !watches.isEmpty else {
@@ -71,10 +72,21 @@ struct AuditVerb: AsyncParsableCommand {
         var (found, sentences): ([PhotoFinder.Found], [String]) = ([], [])
         for watch in watches {
             var finder = PhotoFinder(isRecursive: true, includesInnerFolders: watch.isRecursive, acceptsPatterns: false)
-            found += finder.find([watch.path])
+            found += addingVideos(to: finder.find([watch.path]), &finder, destination)
             sentences += finder.sentences
         }
         return (found, sentences)
+    }
+
+    /// Adds the videos of Live Photos. Sidecars are not checked, because programs change them after the upload of the photo.
+    private func addingVideos(
+        to found: [PhotoFinder.Found], _ finder: inout PhotoFinder, _ destination: PhotoDestination
+    ) -> [PhotoFinder.Found] {
+        let location = LocationDecision(
+            option: nil, destination: destination, configuration: StormySettings.current.keepsLocation)
+        return finder.addCompanions(PhotoCompanions(destination, location), to: found).filter { found in
+            if case .file(let file) = found, case .sidecar = file.role { false } else { true }
+        }
     }
 
     private func report(_ found: [PhotoFinder.Found], _ lines: [AuditLine], _ destination: PhotoDestination) throws {

@@ -72,14 +72,14 @@ struct UploadVerb: AsyncParsableCommand {
         let usesChooser = choose && files.isEmpty
         guard let given = usesChooser ? try await PhotoChoice.choosePhotos() : files else { return }
         var finder = PhotoFinder(isRecursive: recursive, acceptsPatterns: !usesChooser)
-        let found = finder.find(given)
+        let location = LocationDecision(
+            option: keepLocation ? true : removeLocation ? false : nil, destination: destination,
+            configuration: StormySettings.current.keepsLocation)
+        let found = finder.addCompanions(PhotoCompanions(destination, location), to: finder.find(given))
         let said = PrintedEnds()
         var batch = Batch(
             PhotoUploads.BatchOptions(
-                to: destination,
-                location: LocationDecision(
-                    option: keepLocation ? true : removeLocation ? false : nil, destination: destination,
-                    configuration: StormySettings.current.keepsLocation),
+                to: destination, location: location,
                 storm: try storm.flatMap { try StormyStore.open().latestStorm(at: $0).id }, tells: ActionNotification.hasDesktop,
                 isHeld: when == .charging, isAgain: again,
                 follower: wait
@@ -100,11 +100,11 @@ struct UploadVerb: AsyncParsableCommand {
         if !json, batch.queued > 0 {
             Output.line(batch.order.location.sentence)
             let rest = batch.order.isHeld ? ", held until there is external power and an unmetered network" : ""
-            Output.line("Queued \(PhotoRecord.count(batch.queued)) for \(destination.name)\(rest).")
+            Output.line("Queued \(batch.count(batch.queuedNow)) for \(destination.name)\(rest).")
             for line in try StormyStore.open().stormsOfPhotos(batch.queuedPhotos) { Output.line(line) }
         }
         if let follower = batch.order.follower, !batch.toFollow.isEmpty {
-            for (transfer, status) in try await follow(batch.toFollow, follower, said) {
+            for (transfer, status) in try await follow(batch.toFollow, follower, said, count: batch.count) {
                 batch.recordNotUploaded(transfer, status)
             }
         }
@@ -153,6 +153,8 @@ struct UploadVerb: AsyncParsableCommand {
         private(set) var problem = FirstProblem()
         /// The position of each transfer's file among the files that were given.
         private var positions: [Int64: Int] = [:]
+        /// The transfers of files that belong to photos.
+        private var companions: Set<Int64> = []
         /// Files that were not queued. The file is `nil` if only the message contains the file's name.
         private(set) var refused: [(file: String?, failure: CommandFailure)] = []
         /// The reasons why photos were not queued, and sentences about photos that were added before. A notification shows these
@@ -165,6 +167,14 @@ struct UploadVerb: AsyncParsableCommand {
         private static let sizes = (first: 100, largest: 400)
 
         init(_ order: PhotoUploads.BatchOptions) { self.order = order }
+
+        /// Returns a text such as "2 photos and 1 companion file".
+        func count(_ transfers: Set<Int64>) -> String {
+            let others = transfers.intersection(companions).count
+            let files = others == 1 ? "1 companion file" : "\(others) companion files"
+            let photos = PhotoRecord.count(transfers.count - others)
+            return others == 0 ? photos : transfers.count == others ? files : "\(photos) and \(files)"
+        }
 
         /// Adds photos. A file that cannot be sent is reported, and the other files are still added. While some photos are
         /// committed, the next photos are copied and cleaned.
@@ -183,22 +193,24 @@ struct UploadVerb: AsyncParsableCommand {
             }
             var (batches, rest, size) = ([ArraySlice<(position: Int, file: PhotoFile)>](), readable[...], Self.sizes.first)
             while !rest.isEmpty {
-                batches.append(rest.prefix(size))
-                (rest, size) = (rest.dropFirst(size), min(2 * size, Self.sizes.largest))
+                // Files that belong together are queued in one commit.
+                let end = rest.dropFirst(size).firstIndex { $0.file.role == .photo } ?? rest.endIndex
+                batches.append(rest[..<end])
+                (rest, size) = (rest[end...], min(2 * size, Self.sizes.largest))
             }
             var ahead = batches.first.map { begin($0.map(\.file)) }
             for (index, batch) in batches.enumerated() {
                 let results = await ahead?.value ?? []
                 ahead = index + 1 < batches.count ? begin(batches[index + 1].map(\.file)) : nil
-                var prepared: [(position: Int, file: String, photo: PhotoUploads.Prepared)] = []
+                var prepared: [(position: Int, file: PhotoFile, photo: PhotoUploads.Prepared)] = []
                 for ((position, file), result) in zip(batch, results) {
-                    do { prepared.append((position, file.path, try result.get())) } catch {
+                    do { prepared.append((position, file, try result.get())) } catch {
                         report(CommandFailure(ofStormy: error), of: file.path, position)
                     }
                 }
                 for ((position, file, _), result) in zip(prepared, try uploads.queue(prepared.map(\.photo), order)) {
                     do { report(try result.get(), of: file, position) } catch {
-                        report(CommandFailure(ofStormy: error), of: file, position)
+                        report(CommandFailure(ofStormy: error), of: file.path, position)
                     }
                 }
             }
@@ -223,7 +235,9 @@ struct UploadVerb: AsyncParsableCommand {
             problem.add(status, at: positions[transfer] ?? .max)
         }
 
-        private mutating func report(_ result: PhotoUploads.Result, of file: String, _ position: Int) {
+        private mutating func report(_ result: PhotoUploads.Result, of photo: PhotoFile, _ position: Int) {
+            let file = photo.path
+            if photo.role != .photo, let transfer = result.transfer { companions.insert(transfer) }
             switch result {
             case .queued(let photo, let transfer, let removed, let note, let isContinued):
                 queuedPhotos.insert(photo)
@@ -280,7 +294,7 @@ struct UploadVerb: AsyncParsableCommand {
     /// - Returns: The transfers that did not complete, and their exit codes. A paused transfer has the exit code of a temporary
     ///   failure, because it can continue.
     private func follow(
-        _ transfers: [Int64], _ follower: FollowedPhotos, _ said: PrintedEnds
+        _ transfers: [Int64], _ follower: FollowedPhotos, _ said: PrintedEnds, count: (Set<Int64>) -> String
     ) async throws -> [Int64: ExitStatus] {
         let interruption = InterruptionNotice(of: transfers)
         defer { interruption.end() }
@@ -307,7 +321,7 @@ struct UploadVerb: AsyncParsableCommand {
         }
         let bytes = ended.reduce(0) { $0 + ($1.bytesTotal ?? 0) }
         // With `--json`, the printed JSON contains the result.
-        if !json, !Output.writeOutputLine("Uploaded \(PhotoRecord.count(ended.count)), \(Output.bytes(bytes)).") {
+        if !json, !Output.writeOutputLine("Uploaded \(count(Set(transfers))), \(Output.bytes(bytes)).") {
             try await follower.show(completed: transfers)
         }
         return [:]

@@ -1,0 +1,147 @@
+import Foundation
+import Glibc
+import ProcessSupport
+import TransferMachines
+
+/// Finds the files that belong to photos: the video of a Live Photo, and sidecars (XMP files, and the JSON files of Google
+/// Photos).
+package struct PhotoCompanions {
+    private let destination: PhotoDestination
+    private let keepsLocation: Bool
+    /// The videos of each folder, by their content identifiers.
+    private var videos: [String: [String: String]] = [:]
+
+    package init(_ destination: PhotoDestination, _ location: LocationDecision) {
+        (self.destination, keepsLocation) = (destination, location.keeps)
+    }
+
+    /// Returns groups of files that belong together, in the order of the files. The first file of a group is a photo, and the
+    /// other files belong to this photo.
+    ///
+    /// Cost: about ten system calls for each photo, and the bytes of its metadata are read.
+    package mutating func groups(of files: [PhotoFile]) -> [[PhotoFile]] {
+        guard !destination.isForOneFile else { return files.map { [$0] } }
+        var (groups, companions): ([[PhotoFile]], Set<PathName>) = ([], [])
+        let named = Set(files.map { PathName(PathName.absolute($0.path)) })
+        for file in files {
+            let path = PathName.absolute(file.path)
+            if let photo = photo(ofVideo: path), !named.contains(PathName(photo)) {
+                groups.append(group(of: PhotoFile(path: photo, isKnownPhotoOnly: false)))
+            } else {
+                groups.append(group(of: file))
+            }
+            companions.formUnion(groups[groups.count - 1].dropFirst().map { PathName($0.path) })
+        }
+        var added: Set<PathName> = []
+        return groups.compactMap { group in
+            guard let first = group.first, group.count > 1 || !companions.contains(PathName(PathName.absolute(first.path))) else {
+                return nil
+            }
+            // A sidecar such as `a.xmp` belongs to both `a.raw` and `a.jpg`, but is sent once.
+            return [first] + group.dropFirst().filter { added.insert(PathName($0.path)).inserted }
+        }
+    }
+
+    /// Returns whether a file is a video that belongs to a photo in the same folder.
+    func photo(ofVideo path: String) -> String? {
+        let url = URL(exactPath: path)
+        guard LivePhoto.videoExtensions.contains(url.pathExtension) else { return nil }
+        let stem = String(path.dropLast(url.pathExtension.count))
+        return LivePhoto.photoExtensions.map { stem + $0 }.first {
+            access($0, F_OK) == 0 && LivePhoto.isPair(photo: $0, video: path)
+        }
+    }
+
+    private mutating func group(of file: PhotoFile) -> [PhotoFile] {
+        let path = PathName.absolute(file.path)
+        guard case .photo = PhotoFormat.detect(at: URL(exactPath: path)) else { return [file] }
+        var photo = file
+        var companions: [PhotoFile] = []
+        if let video = video(of: path) { companions.append(PhotoFile(path: video, role: .video(of: file.path))) }
+        photo.google = sidecars(of: path, GoogleSidecar.names).first { GoogleSidecar(path: $0) != nil }
+        for sidecar in sidecars(of: path, Self.xmpNames) + [photo.google].compactMap({ $0 }) {
+            if let obstacle = obstacle(to: sidecar, isXMP: sidecar != photo.google) {
+                photo.notes.append("\(URL(exactPath: sidecar).lastPathComponent) is not uploaded, because \(obstacle)")
+            } else if destination.way.kind.isPhotoLibrary {
+                photo.sidecar = sidecar
+            } else {
+                companions.append(PhotoFile(path: sidecar, role: .sidecar(of: file.path)))
+            }
+        }
+        for index in companions.indices { companions[index].google = photo.google }
+        return [photo] + companions
+    }
+
+    // MARK: Videos
+
+    private mutating func video(of photo: String) -> String? {
+        let url = URL(exactPath: photo)
+        guard LivePhoto.photoExtensions.contains(url.pathExtension) else { return nil }
+        let stem = String(photo.dropLast(url.pathExtension.count))
+        let sameName = LivePhoto.videoExtensions.map { stem + $0 }.first { access($0, F_OK) == 0 }
+        if let sameName, LivePhoto.isPair(photo: photo, video: sameName) { return sameName }
+        guard let identifier = LivePhoto.identifier(ofPhoto: photo) else { return nil }
+        let folder = url.deletingLastPathComponent().path
+        let found = videos[folder] ?? Self.videos(in: folder)
+        videos[folder] = found
+        return found[identifier]
+    }
+
+    private static func videos(in folder: String) -> [String: String] {
+        var videos: [String: String] = [:]
+        _ = FolderEntries.read(folder) { name in
+            let path = PathName(folder).entry(name).text
+            guard LivePhoto.videoExtensions.contains(URL(exactPath: path).pathExtension), name.first != UInt8(ascii: ".") else {
+                return
+            }
+            if let identifier = LivePhoto.identifier(ofVideo: path) { videos[identifier] = path }
+        }
+        return videos
+    }
+
+    // MARK: Sidecars
+
+    /// The names of XMP files: with the name of the photo (darktable), or without its extension (Adobe).
+    private static func xmpNames(of photo: String) -> [String] {
+        let stem = photo.lastIndex(of: ".").map { photo[..<$0] } ?? photo[...]
+        return ["\(photo).xmp", "\(photo).XMP", "\(stem).xmp", "\(stem).XMP"]
+    }
+
+    private func sidecars(of photo: String, _ names: (String) -> [String]) -> [String] {
+        let url = URL(exactPath: photo)
+        let folder = PathName(url.deletingLastPathComponent().path)
+        var seen: Set<String> = []
+        return names(url.lastPathComponent).map { folder.entry(Array($0.utf8)).text }.filter { path in
+            var information = stat()
+            return seen.insert(path).inserted && stat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFREG
+        }
+    }
+
+    /// The maximum size in bytes of a sidecar that is sent in the form of its photo.
+    private static let largestAttachment = 1 << 20
+
+    /// Reads a sidecar that is sent in the form of its photo.
+    static func attachment(_ path: String) throws -> UploadCompany.Sidecar {
+        guard let content = OriginalBytes.read(path, limit: largestAttachment + 1), content.count <= largestAttachment else {
+            throw PhotoUploadError.cannotRead(path: path, reason: "the file changed while it was read")
+        }
+        return UploadCompany.Sidecar(fileName: URL(exactPath: path).lastPathComponent, content: content)
+    }
+
+    /// Returns the reason why a sidecar is not uploaded, as a part of a sentence. `nil` if the sidecar can be uploaded.
+    private func obstacle(to sidecar: String, isXMP: Bool) -> String? {
+        let kind = destination.way.kind
+        if kind.isPhotoLibrary, !isXMP { return "Immich accepts only XMP files" }
+        if !kind.isPhotoLibrary, !kind.hasFolders { return "the destination does not keep the names of files" }
+        guard let content = OriginalBytes.read(sidecar, limit: Self.largestAttachment + 1) else {
+            return "the file cannot be read"
+        }
+        if kind.isPhotoLibrary, content.count > Self.largestAttachment { return "the file is larger than 1 MiB" }
+        // The copy of a sidecar for a folder is also examined by the cleaner.
+        let isExamined = isXMP && !kind.isPhotoLibrary && content.count <= Self.largestAttachment
+        if !keepsLocation, !isExamined || PhotoLocation.isPresent(in: content) {
+            return "the file may contain a location. --keep-location uploads the file"
+        }
+        return nil
+    }
+}

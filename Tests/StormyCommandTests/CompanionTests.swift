@@ -1,0 +1,232 @@
+import BackgroundTasksTesting
+import Foundation
+import ServerScripts
+import Testing
+
+@testable import Stormy
+
+/// Tests that files that belong together are uploaded together: the photo and the video of a Live Photo, and sidecars.
+@Suite(.timeLimit(.minutes(30))) struct CompanionTests {
+    private static let first = "2B9A6DB0-5C3C-4E32-9E0A-0F7A6B8C1D2E"
+    private static let second = "7F1C2D3E-4B5A-6978-8796-A5B4C3D2E1F0"
+
+    private static let keeping = PhotoHome.destination() + "location = \"keep\"\n"
+    private static let xmp = Data("<x:xmpmeta xmlns:x=\"adobe:ns:meta/\"><rdf:RDF></rdf:RDF></x:xmpmeta>".utf8)
+
+    private static func google(_ timestamp: Int) -> Data {
+        Data(
+            """
+            {"title":"a.jpg","photoTakenTime":{"timestamp":"\(timestamp)","formatted":"x"},
+             "geoData":{"latitude":48.1,"longitude":11.5,"altitude":0.0}}
+            """.utf8)
+    }
+
+    private func playImmich(_ body: @Sendable (VirtualHome, ImmichStore) async throws -> Void) async throws {
+        try await PhotoHome.play { home, _ in
+            let store = ImmichStore()
+            home.server.mount(store)
+            let key = try home.writeSecret(ImmichStore.key, to: "immich-key")
+            try home.configure(
+                PhotoHome.destination("immich", VirtualHome.origin + "/immich")
+                    + "token_file = \"\(key.path)\"\nlocation = \"keep\"\n")
+            try await body(home, store)
+        }
+    }
+
+    private func setTime(_ seconds: Double, of file: URL) throws {
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSince1970: seconds)], ofItemAtPath: file.path)
+    }
+
+    // MARK: Live Photos
+
+    @Test func `a photo brings the video with its content identifier`() async throws {
+        try await PhotoHome.play { home, store in
+            let photo = try home.write(LivePhotoFiles.photo("1", identifier: Self.first), to: "camera/IMG_1.JPG")
+            try setTime(1_000_000, of: photo)
+            try home.write(LivePhotoFiles.video("1", identifier: Self.first), to: "camera/IMG_1.MOV")
+            let upload = try await home.stormy("upload", "--wait", photo.path)
+            #expect(upload.status == 0 && upload.output.contains("Queued 1 photo and 1 companion file for home."), "\(upload)")
+            #expect(upload.output.contains("Uploaded 1 photo and 1 companion file, "), "\(upload)")
+            #expect(store.arrived == ["IMG_1.JPG", "IMG_1.MOV"])
+        }
+    }
+
+    @Test func `a folder is searched for a video with another name`() async throws {
+        try await PhotoHome.play { home, store in
+            try home.write(LivePhotoFiles.photo("1", identifier: Self.first), to: "camera/IMG_1.JPG")
+            try home.write(LivePhotoFiles.video("2", identifier: Self.second), to: "camera/IMG_1.MOV")
+            try home.write(LivePhotoFiles.video("1", identifier: Self.first), to: "camera/IMG_1 2.MOV")
+            let upload = try await home.stormy("upload", "--recursive", "--wait", home.camera.path)
+            #expect(upload.status == 0 && upload.errors.contains("1 other file was skipped"), "\(upload)")
+            #expect(store.arrived == ["IMG_1 2.MOV", "IMG_1.JPG"])
+        }
+    }
+
+    @Test(arguments: [(2.0, true), (600, false)])
+    func `without an identifier the name and the time decide`(_ distance: Double, _ isPair: Bool) async throws {
+        try await PhotoHome.play { home, store in
+            let photo = try home.picture("IMG_1.jpg")
+            let video = try home.write(LivePhotoFiles.video("1"), to: "camera/IMG_1.mov")
+            try setTime(1_780_000_000, of: photo)
+            try setTime(1_780_000_000 + distance, of: video)
+            #expect(try await home.stormy("upload", "--wait", photo.path).status == 0)
+            #expect(store.arrived == (isPair ? ["IMG_1.jpg", "IMG_1.mov"] : ["IMG_1.jpg"]))
+        }
+    }
+
+    @Test func `a video that is named alone brings its photo`() async throws {
+        try await PhotoHome.play { home, store in
+            try home.write(LivePhotoFiles.photo("1", identifier: Self.first), to: "camera/IMG_1.HEIC.jpg")
+            try home.write(LivePhotoFiles.photo("1", identifier: Self.first), to: "camera/IMG_1.jpg")
+            let video = try home.write(LivePhotoFiles.video("1", identifier: Self.first), to: "camera/IMG_1.mov")
+            #expect(try await home.stormy("upload", "--wait", video.path).status == 0)
+            #expect(store.arrived == ["IMG_1.jpg", "IMG_1.mov"])
+        }
+    }
+
+    @Test func `a photo that is held back holds back its video`() async throws {
+        try await PhotoHome.play { home, store in
+            let photo = try home.write(OtherPicture.heic, to: "camera/IMG_1.HEIC")
+            try home.write(LivePhotoFiles.video("1"), to: "camera/IMG_1.MOV")
+            let upload = try await home.stormy("upload", "--wait", photo.path)
+            #expect(upload.status == 77, "\(upload)")
+            #expect((upload.output + upload.errors).contains("IMG_1.HEIC belongs to this file and is held back"), "\(upload)")
+            #expect(store.arrived.isEmpty)
+            let keep = try await home.stormy("upload", "--wait", "--keep-location", photo.path)
+            #expect(keep.status == 0 && store.arrived == ["IMG_1.HEIC", "IMG_1.MOV"], "\(keep)")
+        }
+    }
+
+    @Test func `a server that has the name gives photo and video equal names`() async throws {
+        try await PhotoHome.play(Self.keeping) { home, store in
+            for name in ["a", "b"] {
+                let identifier = name == "a" ? Self.first : Self.second
+                try home.write(LivePhotoFiles.photo(name, identifier: identifier), to: "camera/\(name)/IMG_1.jpg")
+                try home.write(LivePhotoFiles.video(name, identifier: identifier), to: "camera/\(name)/IMG_1.mov")
+                try home.write(Self.xmp + Data(name.utf8), to: "camera/\(name)/IMG_1.jpg.xmp")
+            }
+            #expect(try await home.stormy("upload", "--wait", "--recursive", home.camera.path).status == 0)
+            #expect(
+                store.arrived == [
+                    "IMG_1-1.jpg", "IMG_1-1.jpg.xmp", "IMG_1-1.mov", "IMG_1.jpg", "IMG_1.jpg.xmp", "IMG_1.mov",
+                ])
+            for (photo, video) in [("IMG_1.jpg", "IMG_1.mov"), ("IMG_1-1.jpg", "IMG_1-1.mov")] {
+                let names = ["a", "b"].filter {
+                    store.contents(of: photo) == LivePhotoFiles.photo($0, identifier: $0 == "a" ? Self.first : Self.second)
+                }
+                #expect(
+                    names.map { LivePhotoFiles.video($0, identifier: $0 == "a" ? Self.first : Self.second) }
+                        == [store.contents(of: video)])
+            }
+            let audit = try await home.stormy("audit", "--verify", home.camera.path)
+            #expect(audit.status == 0 && audit.output.contains("4 photos for home: 4 uploaded."), "\(audit)")
+        }
+    }
+
+    @Test func `Immich receives the identifier of the video, and the XMP file in the form of the photo`() async throws {
+        try await playImmich { home, store in
+            let photo = LivePhotoFiles.photo("1", identifier: Self.first, date: "2026:07:14 12:00:00", offset: "+02:00")
+            let video = LivePhotoFiles.video("1", identifier: Self.first)
+            let file = try home.write(photo, to: "camera/IMG_1.jpg")
+            try home.write(video, to: "camera/IMG_1.mov")
+            try home.write(Self.xmp, to: "camera/IMG_1.xmp")
+            #expect(try await home.stormy("upload", "--wait", file.path).status == 0)
+            #expect(store.livePhotos.map(\.photo) == [photo] && store.livePhotos.map(\.video) == [video])
+            #expect(store.sidecars == [Self.xmp])
+            #expect(store.times.contains("2026-07-14T10:00:00Z"), "\(store.times)")
+            let rows = try await home.rows("transfers")
+            let receipts = rows.compactMap { $0["receipt"] as? [String: Any] }
+            #expect(receipts.contains { $0["takenAtSource"] as? String == "exif" })
+            #expect(receipts.contains { $0["takenAt"] as? String == "2026-07-14T12:00:00+02:00" }, "\(receipts)")
+        }
+    }
+
+    @Test func `a photo is not sent to Immich if its video is refused`() async throws {
+        try await playImmich { home, store in
+            let photo = try home.write(LivePhotoFiles.photo("1", identifier: Self.first), to: "camera/IMG_1.jpg")
+            try home.write(LivePhotoFiles.video("1", identifier: Self.first), to: "camera/IMG_1.mov")
+            store.refuse(fileNamed: "IMG_1.mov")
+            let upload = try await home.stormy("upload", "--wait", photo.path)
+            #expect(upload.status == 69, "\(upload)")
+            #expect(upload.errors.contains("IMG_1.mov was not uploaded, and this file belongs to it."), "\(upload)")
+            #expect(store.files.isEmpty)
+            store.refuse(fileNamed: nil)
+            let again = try await home.stormy("upload", "--wait", photo.path)
+            #expect(again.status == 0 && store.livePhotos.count == 1, "\(again)")
+        }
+    }
+
+    // MARK: Sidecars
+
+    @Test func `sidecars go with their photo, and equal sidecars of two photos both arrive`() async throws {
+        try await PhotoHome.play(Self.keeping) { home, store in
+            try home.picture("a.jpg")
+            try home.write(Self.xmp, to: "camera/a.jpg.xmp")
+            try home.write(Self.google(1_700_000_000), to: "camera/a.jpg.supplemental-metadata.json")
+            try home.picture("b.jpg")
+            try home.write(Self.xmp, to: "camera/b.xmp")
+            try home.write(Data("{}".utf8), to: "camera/b.jpg.json")
+            let upload = try await home.stormy("upload", "--wait", "--recursive", home.camera.path)
+            #expect(upload.status == 0 && upload.output.contains("Queued 2 photos and 3 companion files"), "\(upload)")
+            #expect(upload.errors.contains("1 other file was skipped"), "\(upload)")
+            #expect(
+                store.arrived == ["a.jpg", "a.jpg.supplemental-metadata.json", "a.jpg.xmp", "b.jpg", "b.xmp"])
+            let again = try await home.stormy("upload", "--wait", "--recursive", home.camera.path)
+            #expect(again.status == 0 && store.arrived.count == 5, "\(again)")
+        }
+    }
+
+    @Test func `a sidecar with a location is not sent if the location is removed`() async throws {
+        try await PhotoHome.play { home, store in
+            let photo = try home.picture("a.jpg")
+            try home.write(Self.google(1_700_000_000), to: "camera/a.jpg.json")
+            let upload = try await home.stormy("upload", "--wait", photo.path)
+            #expect(upload.status == 0, "\(upload)")
+            #expect(
+                (upload.output + upload.errors).contains("a.jpg.json is not uploaded, because the file may contain a location"))
+            #expect(store.arrived == ["a.jpg"])
+        }
+    }
+
+    @Test func `the date of Google Photos is used if the photo has no date`() async throws {
+        try await PhotoHome.play(Self.keeping + "path = \"{year}/\"\n") { home, store in
+            let photo = try home.picture("a.jpg")
+            try home.write(Self.google(1_500_000_000), to: "camera/a.jpg.json")
+            let other = try home.picture("b.jpg")
+            try setTime(1_600_000_000, of: other)
+            #expect(try await home.stormy("upload", "--wait", photo.path, other.path).status == 0)
+            #expect(store.arrived == ["2017/a.jpg", "2017/a.jpg.json", "2020/b.jpg"])
+            let sources = try await home.rows("transfers").compactMap { row in
+                (row["receipt"] as? [String: Any])?["takenAtSource"] as? String
+            }
+            #expect(Set(sources) == ["google", "file"])
+        }
+    }
+
+    @Test(arguments: [
+        ("IMG.jpg", "IMG.jpg.json"), ("IMG.jpg", "IMG.jpg.supplemental-metadata.json"), ("IMG(1).jpg", "IMG.jpg(1).json"),
+        ("IMG(1).jpg", "IMG.jpg.supplemental-metadata(1).json"),
+        ("PXL_20230514_101112345.PORTRAIT.jpg", "PXL_20230514_101112345.PORTRAIT.jpg.supplement.json"),
+    ]) func `the names of Google's files are known`(_ photo: String, _ sidecar: String) {
+        #expect(GoogleSidecar.names(of: photo).contains(sidecar), "\(GoogleSidecar.names(of: photo))")
+    }
+
+    // MARK: Watched folders
+
+    @Test func `a watched folder uploads the video that arrives later, with the name of its photo`() async throws {
+        try await PhotoHome.play { home, store in
+            try FileManager.default.createDirectory(at: home.camera, withIntermediateDirectories: true)
+            #expect(try await home.stormy("watch", "add", home.camera.path).status == 0)
+            try home.write(LivePhotoFiles.photo("1", identifier: Self.first), to: "camera/IMG_1.jpg")
+            try await home.driver.examineFolders()
+            try await home.driver.advance(by: .seconds(60))
+            #expect(store.arrived == ["IMG_1.jpg"])
+            try home.write(LivePhotoFiles.video("1", identifier: Self.first), to: "camera/IMG_1.mov")
+            try home.write(LivePhotoFiles.video("2", identifier: Self.second), to: "camera/MVI_2.mov")
+            try await home.driver.examineFolders()
+            try await home.driver.advance(by: .seconds(60))
+            #expect(store.arrived == ["IMG_1.jpg", "IMG_1.mov"])
+        }
+    }
+}
