@@ -189,6 +189,18 @@ import Testing
         }
     }
 
+    @Test func `a file with the name of a sidecar and other content is not sent`() async throws {
+        try await PhotoHome.play(Self.keeping) { home, store in
+            let photo = try home.picture("a.jpg")
+            let secret = try home.writeSecret("-----BEGIN OPENSSH PRIVATE KEY-----", to: "key")
+            try FileManager.default.createSymbolicLink(
+                at: home.camera.appendingPathComponent("a.jpg.xmp"), withDestinationURL: secret)
+            let upload = try await home.stormy("upload", "--wait", photo.path)
+            #expect(upload.status == 0 && upload.errors.contains("a.jpg.xmp is not uploaded, because"), "\(upload)")
+            #expect(store.arrived == ["a.jpg"])
+        }
+    }
+
     @Test func `the date of Google Photos is used if the photo has no date`() async throws {
         try await PhotoHome.play(Self.keeping + "path = \"{year}/\"\n") { home, store in
             let photo = try home.picture("a.jpg")

@@ -8,8 +8,14 @@ import TransferMachines
 package struct PhotoCompanions {
     private let destination: PhotoDestination
     private let keepsLocation: Bool
-    /// The videos of each folder, by their content identifiers.
-    private var videos: [String: [String: String]] = [:]
+    /// The videos of a folder.
+    private struct Videos {
+        var paths: [String] = []
+        /// The paths by the content identifiers. `nil` if the videos were not read yet.
+        var byIdentifier: [String: String]?
+    }
+
+    private var videos: [String: Videos] = [:]
 
     package init(_ destination: PhotoDestination, _ location: LocationDecision) {
         (self.destination, keepsLocation) = (destination, location.keeps)
@@ -77,24 +83,31 @@ package struct PhotoCompanions {
     private mutating func video(of photo: String) -> String? {
         let url = URL(exactPath: photo)
         guard LivePhoto.photoExtensions.contains(url.pathExtension) else { return nil }
+        let folder = url.deletingLastPathComponent().path
+        var known = videos[folder] ?? Videos(paths: Self.videos(in: folder))
+        defer { videos[folder] = known }
+        if known.paths.isEmpty { return nil }
         let stem = String(photo.dropLast(url.pathExtension.count))
         let sameName = LivePhoto.videoExtensions.map { stem + $0 }.first { access($0, F_OK) == 0 }
         if let sameName, LivePhoto.isPair(photo: photo, video: sameName) { return sameName }
         guard let identifier = LivePhoto.identifier(ofPhoto: photo) else { return nil }
-        let folder = url.deletingLastPathComponent().path
-        let found = videos[folder] ?? Self.videos(in: folder)
-        videos[folder] = found
+        let found =
+            known.byIdentifier
+            ?? known.paths.reduce(into: [:]) { found, path in
+                if let identifier = LivePhoto.identifier(ofVideo: path) { found[identifier] = path }
+            }
+        known.byIdentifier = found
         return found[identifier]
     }
 
-    private static func videos(in folder: String) -> [String: String] {
-        var videos: [String: String] = [:]
+    private static func videos(in folder: String) -> [String] {
+        var videos: [String] = []
         _ = FolderEntries.read(folder) { name in
             let path = PathName(folder).entry(name).text
             guard LivePhoto.videoExtensions.contains(URL(exactPath: path).pathExtension), name.first != UInt8(ascii: ".") else {
                 return
             }
-            if let identifier = LivePhoto.identifier(ofVideo: path) { videos[identifier] = path }
+            videos.append(path)
         }
         return videos
     }
@@ -120,9 +133,21 @@ package struct PhotoCompanions {
     /// The maximum size in bytes of a sidecar that is sent in the form of its photo.
     private static let largestAttachment = 1 << 20
 
+    /// Returns whether the beginning of a file is the beginning of an XMP file, or of a JSON file of Google Photos. Another file
+    /// can have the name of a sidecar, for example a link to a file with a secret.
+    static func isSidecar(_ content: Data) -> Bool {
+        // XMP files can be encoded in UTF-16, so NUL bytes are left out.
+        let text = content.prefix(64 << 10).filter { $0 != 0 }
+        return ["<x:xmpmeta", "<rdf:RDF", "\"photoTakenTime\"", "\"creationTime\""].contains {
+            text.range(of: Data($0.utf8)) != nil
+        }
+    }
+
     /// Reads a sidecar that is sent in the form of its photo.
     static func attachment(_ path: String) throws -> UploadCompany.Sidecar {
-        guard let content = OriginalBytes.read(path, limit: largestAttachment + 1), content.count <= largestAttachment else {
+        guard let content = OriginalBytes.read(path, limit: largestAttachment + 1), content.count <= largestAttachment,
+            isSidecar(content)
+        else {
             throw PhotoUploadError.cannotRead(path: path, reason: "the file changed while it was read")
         }
         return UploadCompany.Sidecar(fileName: URL(exactPath: path).lastPathComponent, content: content)
@@ -136,6 +161,7 @@ package struct PhotoCompanions {
         guard let content = OriginalBytes.read(sidecar, limit: Self.largestAttachment + 1) else {
             return "the file cannot be read"
         }
+        guard Self.isSidecar(content) else { return "the file is not an XMP file" }
         if kind.isPhotoLibrary, content.count > Self.largestAttachment { return "the file is larger than 1 MiB" }
         // The copy of a sidecar for a folder is also examined by the cleaner.
         let isExamined = isXMP && !kind.isPhotoLibrary && content.count <= Self.largestAttachment

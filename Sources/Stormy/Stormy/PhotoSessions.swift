@@ -48,4 +48,23 @@ extension PhotoUploads {
         configuration.sessionSendsLaunchEvents = false
         return configuration
     }
+
+    static func request(to destination: PhotoDestination, folder: URL? = nil) -> URLRequest {
+        var request = URLRequest(url: folder ?? destination.url)
+        request.httpMethod = "PUT"
+        if let credential = destination.credential {
+            request.setValue(credential.value, forHTTPHeaderField: credential.header)
+        }
+        return request
+    }
+
+    /// Returns the transfers of photos. The keys of the dictionary are the submission keys.
+    package static func transfers(of photos: [PhotoRecord]) throws -> [String: BackgroundTransferStatus] {
+        try BackgroundTransfers.statuses(ofKeys: photos.compactMap(\.submission), session: sessionIdentifier)
+    }
+
+    /// Returns the states of the transfers of photos, by their submission keys.
+    static func states(of photos: [PhotoRecord]) throws -> [String: BackgroundTransferStatus.State] {
+        try BackgroundTransfers.states(ofKeys: photos.compactMap(\.submission), session: sessionIdentifier)
+    }
 }

@@ -115,8 +115,15 @@ package struct PhotoUploads: Sendable {
     package func add(_ file: URL, _ order: BatchOptions) throws -> Result {
         var companions = PhotoCompanions(order.destination, order.location)
         let files = companions.groups(of: [PhotoFile(path: file.path, isKnownPhotoOnly: false)]).flatMap { $0 }
-        let photos = try prepare(files, order).map { try $0.get() }
-        return try queue(photos, order).map { try $0.get() }[0]
+        let prepared = prepare(files, order)
+        guard case .success = prepared[0] else {
+            for companion in prepared.dropFirst() { try? companion.get().task.discardSnapshot() }
+            return try queue([prepared[0].get()], order)[0].get()
+        }
+        let result = try queue(prepared.compactMap { try? $0.get() }, order)[0].get()
+        // The photo is queued, and a file that belongs to it cannot be read.
+        for companion in prepared.dropFirst() { _ = try companion.get() }
+        return result
     }
 
     /// Copies a photo and removes the location from the copy. The agent sends exactly this checked copy.
@@ -151,6 +158,12 @@ package struct PhotoUploads: Sendable {
             try task.takeSnapshot { copy in
                 let format = try Self.format(of: copy, path)
                 guard !photo.isKnownPhotoOnly || format != nil else { throw PhotoUploadError.isNoPhoto(path: path) }
+                if case .sidecar = photo.role,
+                    !PhotoCompanions.isSidecar(OriginalBytes.read(copy.path, limit: 64 << 10) ?? Data())
+                {
+                    throw PhotoUploadError.cannotRead(
+                        path: path, reason: "the file is not an XMP file or a file of Google Photos")
+                }
                 isPhoto = format != nil
                 task.delivery.contentType = format.contentType
                 privacy = try clean(copy, format, order, mayTryAgain: mayTryAgain)
@@ -332,16 +345,6 @@ package struct PhotoUploads: Sendable {
         return .known(photo: record.id!, transfer: try Self.transfers(of: [record]).values.first?.id, url: record.remoteURL)
     }
 
-    /// Returns the transfers of photos. The keys of the dictionary are the submission keys.
-    package static func transfers(of photos: [PhotoRecord]) throws -> [String: BackgroundTransferStatus] {
-        try BackgroundTransfers.statuses(ofKeys: photos.compactMap(\.submission), session: sessionIdentifier)
-    }
-
-    /// Returns the states of the transfers of photos, by their submission keys.
-    static func states(of photos: [PhotoRecord]) throws -> [String: BackgroundTransferStatus.State] {
-        try BackgroundTransfers.states(ofKeys: photos.compactMap(\.submission), session: sessionIdentifier)
-    }
-
     func newPhoto(_ photo: Prepared, _ order: BatchOptions) -> StormyStore.NewPhoto {
         StormyStore.NewPhoto(
             path: photo.path, digest: photo.digest, storm: order.storm, destination: order.destination.identity,
@@ -385,14 +388,5 @@ package struct PhotoUploads: Sendable {
     private static func containsLocation(_ file: URL) throws -> Bool {
         let photo = try MappedFile(file)
         return withExtendedLifetime(photo) { PhotoLocation.isPresent(in: photo.data, leave: photo.release) }
-    }
-
-    static func request(to destination: PhotoDestination, folder: URL? = nil) -> URLRequest {
-        var request = URLRequest(url: folder ?? destination.url)
-        request.httpMethod = "PUT"
-        if let credential = destination.credential {
-            request.setValue(credential.value, forHTTPHeaderField: credential.header)
-        }
-        return request
     }
 }
