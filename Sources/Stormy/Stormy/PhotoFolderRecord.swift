@@ -38,39 +38,6 @@ extension PhotoFolderRecord: StoreRecord {
     package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
-/// The files that existed when a folder was added.
-///
-/// A file is recognized by its path, size and modification time, or by its number in the file system, size and modification
-/// time. A renamed file is therefore recognized. On vfat, a file has another number after each mount, but the same path.
-struct FolderBaseline {
-    private struct Key: Hashable {
-        let place: Place
-        let byteCount: Int64
-        let modified: Int64
-    }
-
-    private enum Place: Hashable {
-        case path(PathName)
-        case inode(Int64)
-    }
-
-    private var keys: Set<Key> = []
-
-    init(_ rows: [Row]) {
-        for row in rows {
-            let (size, time): (Int64, Int64) = (row["byteCount"], row["modified"])
-            keys.insert(Key(place: .path(PathName(row["path"] as String)), byteCount: size, modified: time))
-            keys.insert(Key(place: .inode(row["inode"]), byteCount: size, modified: time))
-        }
-    }
-
-    func contains(_ path: String, _ version: PhotoOriginal.Version) -> Bool {
-        [Place.path(PathName(path)), .inode(version.inode)].contains {
-            keys.contains(Key(place: $0, byteCount: version.byteCount, modified: version.modified))
-        }
-    }
-}
-
 extension StormyStore {
     package func folderWatches() throws -> [PhotoFolderRecord] {
         try queue.read { try PhotoFolderRecord.fetchAll($0, sql: "SELECT * FROM folderWatch ORDER BY path, id") }
@@ -113,10 +80,66 @@ extension StormyStore {
 
     func removeFolderWatch(_ id: Int64) throws { _ = try queue.write { try PhotoFolderRecord.deleteOne($0, key: id) } }
 
-    func baseline(of watch: PhotoFolderRecord) throws -> FolderBaseline {
+    /// Returns the files that are not in the baseline, and that were not examined before in their current version. The baseline
+    /// contains the files that existed when the folder was added.
+    ///
+    /// A file of the baseline is recognized by its path, size and modification time, or by its number in the file system, size and
+    /// modification time. A renamed file is therefore recognized. On vfat, a file has another number after each mount, but the
+    /// same path. The rows are read one by one, because a folder can contain a million files.
+    ///
+    /// - Parameters:
+    ///   - files: Files in the order of ``PathName``.
+    ///   - hasRecord: A closure that returns whether a photo with this digest was given to the destination before.
+    func newFiles(
+        among files: [FolderFiles.Entry], of watch: PhotoFolderRecord, hasRecord: (String) -> Bool
+    ) throws -> [FolderFiles.Entry] {
         try queue.read { database in
-            FolderBaseline(
-                try Row.fetchAll(database, sql: "SELECT * FROM folderBaseline WHERE watch = ?", arguments: [watch.id]))
+            let baseline = "FROM folderBaseline WHERE watch = ? ORDER BY path"
+            var rest = try Self.files(
+                files, without: Row.fetchCursor(database, sql: "SELECT * \(baseline)", arguments: [watch.id])
+            ) { file, row in
+                row["byteCount"] == file.version.byteCount && row["modified"] == file.version.modified
+            }
+            rest = try Self.files(rest, without: Row.fetchCursor(database, sql: "SELECT * FROM original ORDER BY path")) {
+                file, row in
+                guard PhotoOriginal.Version(row) == file.version else { return false }
+                let sha256: String = row["sha256"]
+                return sha256.isEmpty || hasRecord(sha256)
+            }
+            if rest.isEmpty { return [] }
+            // The files that are left are few, except in the first launch for a folder.
+            var wanted = Dictionary(grouping: rest.indices) { rest[$0].version.inode }
+            var renamed: Set<Int> = []
+            let rows = try Row.fetchCursor(
+                database, sql: "SELECT inode, byteCount, modified FROM folderBaseline WHERE watch = ?", arguments: [watch.id])
+            while !wanted.isEmpty, let row = try rows.next() {
+                guard let places = wanted[row["inode"]] else { continue }
+                let equal = places.filter { place in
+                    row["byteCount"] == rest[place].version.byteCount && row["modified"] == rest[place].version.modified
+                }
+                if equal.isEmpty { continue }
+                renamed.formUnion(equal)
+                wanted[row["inode"]] = nil
+            }
+            return rest.indices.filter { !renamed.contains($0) }.map { rest[$0] }
         }
+    }
+
+    /// Returns the files without the files whose row fulfils a condition. Files and rows are in the order of their paths.
+    private static func files(
+        _ files: [FolderFiles.Entry], without rows: RowCursor, isKnown: (FolderFiles.Entry, Row) -> Bool
+    ) throws -> [FolderFiles.Entry] {
+        var rest: [FolderFiles.Entry] = []
+        var row = try rows.next()
+        for file in files {
+            while let current = row, (current["path"] as String).utf8.lexicographicallyPrecedes(file.path.utf8) {
+                row = try rows.next()
+            }
+            if let current = row, (current["path"] as String).utf8.elementsEqual(file.path.utf8), isKnown(file, current) {
+                continue
+            }
+            rest.append(file)
+        }
+        return rest
     }
 }

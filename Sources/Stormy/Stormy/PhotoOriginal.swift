@@ -22,7 +22,7 @@ package struct PhotoOriginal: Equatable, Sendable {
             (modified, changed) = (Self.nanoseconds(information.st_mtim), Self.nanoseconds(information.st_ctim))
         }
 
-        fileprivate init(_ row: Row) {
+        init(_ row: Row) {
             (device, inode, byteCount) = (row["device"], row["inode"], row["byteCount"])
             (modified, changed) = (row["modified"], row["changed"])
         }

@@ -163,14 +163,8 @@ package struct WatchedFolders: Sendable {
     ) throws -> [FolderFiles.Entry] {
         let (files, troubles, _) = FolderFiles.list(watch.path, isRecursive: watch.isRecursive)
         tally.troubles += troubles
-        let baseline = try store.baseline(of: watch)
-        let originals = try store.originals()
         let known = try KnownUploads(store, destination, Set(settings.destinations.map(\.name)))
-        return files.filter { file in
-            if baseline.contains(file.path, file.version) { return false }
-            guard let original = originals[PathName(file.path)], original.version == file.version else { return true }
-            return !original.isOther && !known.hasRecord(original.sha256)
-        }
+        return try store.newFiles(among: files, of: watch, hasRecord: known.hasRecord)
     }
 
     /// - Parameter seen: The versions of the companions that may be changing. A companion with the same version in a later call
