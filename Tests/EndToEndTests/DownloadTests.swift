@@ -311,7 +311,8 @@ extension EndToEnd {
             #expect(try download("https://proxied.invalid/secure").status == 0)
             let waiting = try home.wait("the refusal") { try $0.transfers().first { $0.errorMessage != nil } }
             #expect(waiting.errorMessage == "The proxy requires a user name and password (407).")
-            #expect(waiting.state == .waiting)
+            // The next attempt may have begun.
+            #expect(!waiting.state.isTerminal)
         }
 
         @Test func `two unfinished downloads cannot have the same destination`() throws {
