@@ -34,6 +34,14 @@ import Testing
             return JPEG.picture("photo \(number)", isLocated: number % 3 == 0)
         }
 
+        /// The photo and the video of a Live Photo.
+        mutating func pair() -> (photo: Data, video: Data) {
+            number += 1
+            let identifier = "2B9A6DB0-5C3C-4E32-9E0A-\(number)"
+            let name = "photo \(number)"
+            return (LivePhotoFiles.photo(name, identifier: identifier), LivePhotoFiles.video(name, identifier: identifier))
+        }
+
         mutating func name() -> String {
             let folder = ["", "", "sub/", "sub/deep/"][random(4)]
             return "\(folder)IMG_\(random(40)).jpg"
@@ -106,7 +114,19 @@ import Testing
         case 0...3 where isThere:
             // A new photo, or another photo with the name of an earlier photo.
             let name = world.name()
-            try home.write(world.content(), to: "camera/" + name)
+            if world.random(4) == 0 {
+                // The two files of a Live Photo arrive in any order, and sometimes the video does not arrive.
+                let pair = world.pair()
+                let video = name.replacing(".jpg", with: ".mov")
+                if world.random(2) == 0 { try home.write(pair.video, to: "camera/" + video) }
+                try home.write(pair.photo, to: "camera/" + name)
+                if world.random(2) == 0 {
+                    try await home.driver.examineFolders()
+                    try home.write(pair.video, to: "camera/" + video)
+                }
+            } else {
+                try home.write(world.content(), to: "camera/" + name)
+            }
             if !world.photos.contains(name) { world.photos.append(name) }
             world.growing.removeAll { $0 == name }
         case 4 where isThere:
