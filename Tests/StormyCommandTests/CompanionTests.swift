@@ -157,6 +157,27 @@ import Testing
         }
     }
 
+    @Test func `a record of Immich does not prove that Immich has the file`() async throws {
+        try await playImmich { home, store in
+            let photo = try home.picture("a.jpg").path
+            #expect(try await home.stormy("upload", "--wait", photo).status == 0)
+            #expect(try await home.stormy("audit", "--safe-to-delete", photo).output == photo + "\n")
+            home.server.route("GET", "/immich/api/assets/*", .status(404))
+            let lost = try await home.stormy("audit", "--safe-to-delete", photo)
+            #expect(lost.output.isEmpty && lost.errors.contains("not proven to be on the server: 1 photo"), "\(lost)")
+            _ = store
+        }
+    }
+
+    @Test(arguments: [
+        ("+02:00", "2026-07-14T10:00:00Z"), ("-03:30", "2026-07-14T15:30:00Z"), ("Z", nil), ("+99:99", nil), ("+0530", nil),
+    ]) func `the offset of the Exif date is used`(_ offset: String, _ expected: String?) throws {
+        let date = try #require(
+            PhotoDate.inExif(LivePhotoFiles.photo("a", date: "2026:07:14 12:00:00", offset: offset)))
+        #expect(date.source == (expected == nil ? .exifWithoutOffset : .exif))
+        if let expected { #expect(date.time.date.formatted(.iso8601) == expected) }
+    }
+
     // MARK: Sidecars
 
     @Test func `sidecars go with their photo, and equal sidecars of two photos both arrive`() async throws {

@@ -36,9 +36,12 @@ package struct PhotoAudit: Sendable {
         package var keepsLocation: Bool?
         /// `true` to ask the server also about photos that were uploaded by this computer.
         package var verifies: Bool
+        /// `true` to read the photos back from a library of photos. A library may have a record of a photo whose file is lost.
+        package var readsBack: Bool
 
-        package init(destination: PhotoDestination, keepsLocation: Bool?, verifies: Bool = false) {
-            (self.destination, self.keepsLocation, self.verifies) = (destination, keepsLocation, verifies)
+        package init(destination: PhotoDestination, keepsLocation: Bool?, verifies: Bool = false, readsBack: Bool = false) {
+            (self.destination, self.keepsLocation) = (destination, keepsLocation)
+            (self.verifies, self.readsBack) = (verifies, readsBack)
         }
     }
 
@@ -211,7 +214,7 @@ package struct PhotoAudit: Sendable {
             }
             var arrivals: [PhotoRecord] = []
             for ((index, record, photo), finding) in zip(questions, found) {
-                findings[index] = try conclude(finding, photo, record, &arrivals)
+                findings[index] = try await conclude(finding, photo, record, &arrivals)
                 if isStuck, case .unknown(let reason) = finding { trouble = reason }
             }
             try store.recordFound(arrivals)
@@ -244,18 +247,25 @@ package struct PhotoAudit: Sendable {
     private func conclude(
         _ finding: PhotoServerCheck.Finding, _ photo: PhotoUploads.Prepared, _ record: PhotoRecord?,
         _ arrivals: inout [PhotoRecord]
-    ) throws -> Finding {
+    ) async throws -> Finding {
         switch finding {
-        case .there(let url, let proof, let submission):
+        case .there(let check):
+            let url = check.receipt?.url
+            var isProven = check.receipt?.proof == .digest
+            if options.readsBack, options.destination.way.kind.isPhotoLibrary {
+                let read = try await BackgroundTransfers.verifyUpload(check.id, credential: options.destination.asCredential)
+                if [.gone, .differs].contains(read) { return .failed("the server has a record of the photo, but not its file") }
+                isProven = read == .same
+            }
             if record == nil {
                 let now = BGTaskScheduler.now
                 arrivals.append(
                     PhotoRecord(
-                        state: .completed, path: photo.path, submission: submission, digest: photo.digest, createdAt: now,
+                        state: .completed, path: photo.path, submission: check.submission, digest: photo.digest, createdAt: now,
                         changedAt: now, destination: options.destination.identity, remoteURL: url))
             }
             return .uploaded(
-                url: url ?? record?.remoteURL, isProven: proof == .digest, isChanged: photo.original?.sha256 != photo.digest)
+                url: url ?? record?.remoteURL, isProven: isProven, isChanged: photo.original?.sha256 != photo.digest)
         case .absent:
             guard let record else { return .neverUploaded }
             return try recordLoss(of: record)

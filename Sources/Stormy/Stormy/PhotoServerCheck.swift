@@ -7,8 +7,8 @@ import Synchronization
 /// only requests that do not change the server.
 struct PhotoServerCheck {
     enum Finding: Equatable {
-        /// The server has a file with equal content. `submission` is the stored submission key of the check.
-        case there(url: String?, proof: BackgroundTransferStatus.Receipt.Proof?, submission: String?)
+        /// The server has a file with equal content. The value is the transfer of the check.
+        case there(BackgroundTransferStatus)
         case absent
         /// The server could not be asked, or does not show which files it has. The text contains the reason.
         case unknown(String)
@@ -50,7 +50,7 @@ struct PhotoServerCheck {
     private static func finding(_ status: BackgroundTransferStatus) -> Finding {
         switch status.state {
         case .completed:
-            .there(url: status.receipt?.url, proof: status.receipt?.proof, submission: status.submission)
+            .there(status)
         case .failed where status.trouble?.code == URLError.Code.fileDoesNotExist.rawValue: .absent
         case .failed, .cancelled, .queued, .running, .waiting, .paused:
             .unknown(status.trouble?.message ?? "the server did not respond in time")

@@ -42,7 +42,8 @@ struct AuditVerb: AsyncParsableCommand {
         let audit = PhotoAudit(
             store: store,
             options: PhotoAudit.Options(
-                destination: destination, keepsLocation: StormySettings.current.keepsLocation, verifies: verify || safeToDelete))
+                destination: destination, keepsLocation: StormySettings.current.keepsLocation, verifies: verify || safeToDelete,
+                readsBack: safeToDelete))
         let bar = ProgressBar()
         let lock = Mutex(())
         let findings = try await AgentWatch.during {
