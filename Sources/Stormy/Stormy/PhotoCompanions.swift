@@ -70,6 +70,7 @@ package struct PhotoCompanions {
                 photo.notes.append("\(URL(exactPath: sidecar).lastPathComponent) is not uploaded, because \(obstacle)")
             } else if destination.way.kind.isPhotoLibrary {
                 photo.sidecar = sidecar
+                if let note = Self.otherDate(in: sidecar, of: path) { photo.notes.append(note) }
             } else {
                 companions.append(PhotoFile(path: sidecar, role: .sidecar(of: file.path)))
             }
@@ -151,6 +152,20 @@ package struct PhotoCompanions {
             throw PhotoUploadError.cannotRead(path: path, reason: "the file changed while it was read")
         }
         return UploadCompany.Sidecar(fileName: URL(exactPath: path).lastPathComponent, content: content)
+    }
+
+    /// Returns a sentence if an XMP file contains another date than its photo. `nil` if the dates are equal or not known.
+    private static func otherDate(in sidecar: String, of photo: String) -> String? {
+        let dates = /(exif:DateTimeOriginal|photoshop:DateCreated|xmp:CreateDate)(="|>)(\d{4})-(\d\d)-(\d\d)/
+        guard let content = OriginalBytes.read(sidecar, limit: largestAttachment),
+            let match = String(decoding: content, as: UTF8.self).firstMatch(of: dates),
+            let date = PhotoDate.of(URL(exactPath: photo)), date.source != .file
+        else { return nil }
+        let text = "\(match.3)-\(match.4)-\(match.5)"
+        let name = URL(exactPath: sidecar).lastPathComponent
+        return date.dayText == text
+            ? nil
+            : "the photo was taken on \(date.dayText), and \(name) contains the date \(text). Immich uses the date of \(name)"
     }
 
     /// Returns the reason why a sidecar is not uploaded, as a part of a sentence. `nil` if the sidecar can be uploaded.

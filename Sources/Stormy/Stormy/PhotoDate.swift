@@ -37,6 +37,15 @@ package struct PhotoDate: Equatable, Sendable {
         return PhotoTime(date: Date(timeIntervalSince1970: Double(seconds)), source: source)
     }
 
+    /// The day as text, for example "2026-07-14".
+    var dayText: String {
+        func padded(_ number: Int, _ count: Int) -> String {
+            let text = String(number)
+            return String(repeating: "0", count: max(0, count - text.count)) + text
+        }
+        return "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))"
+    }
+
     /// The number of TIFF structures that are examined.
     private static let mostStructures = 100
 
