@@ -188,6 +188,18 @@ import Testing
         }
     }
 
+    @Test(arguments: [-7_200.0, 31_536_000]) func `an upload is verified although the clocks of computer and server differ`(
+        _ difference: Double
+    ) async throws {
+        try await playBucket { home, store in
+            let photo = try home.picture("noon.jpg").path
+            #expect(try await home.stormy("upload", "--wait", photo).status == 0)
+            store.setClock(home.driver.clock.date.addingTimeInterval(difference))
+            let verified = try await home.stormy("upload", "--verify", photo)
+            #expect(verified.status == 0 && verified.output.contains("the file is correct"), "\(verified)")
+        }
+    }
+
     @Test func `a bucket that honors If-None-Match keeps plain names and the photo of another computer`() async throws {
         try await playBucket { home, store in
             store.storeFirst(Data("a photo of another computer".utf8))

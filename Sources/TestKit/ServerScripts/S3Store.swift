@@ -30,6 +30,7 @@ public final class S3Store: MountedStore {
         /// interferes.
         var rival: Data?
         var completesWithAnError = false
+        var clock: Date?
     }
 
     /// The text with which the path of each URL in the bucket begins.
@@ -52,6 +53,9 @@ public final class S3Store: MountedStore {
 
     /// Stores an object, as if another client had stored it.
     public func put(_ bytes: Data, as key: String) { state.withLock { $0.objects[key] = Object(bytes: bytes, digest: nil) } }
+
+    /// Refuses requests whose time differs by more than 15 minutes from this time, and sends this time in its responses.
+    public func setClock(_ date: Date?) { state.withLock { $0.clock = date } }
 
     /// Responds with 501 to `If-None-Match`, like a server that does not support this header.
     public func forgetConditions() { state.withLock { $0.conditions = .refused } }
@@ -89,11 +93,23 @@ public final class S3Store: MountedStore {
         return items
     }
 
+    private static func refusal(of request: RecordedRequest, at clock: Date) -> ResponseScript? {
+        let style = Date.ISO8601FormatStyle(dateSeparator: .omitted, timeSeparator: .omitted)
+        let time = request.headers["x-amz-date"].flatMap { try? Date($0, strategy: style) } ?? .distantPast
+        guard abs(time.timeIntervalSince(clock)) > 900 else { return nil }
+        let format = Date.VerbatimFormatStyle(
+            format:
+                "\(weekday: .abbreviated), \(day: .twoDigits) \(month: .abbreviated) \(year: .defaultDigits) \(hour: .twoDigits(clock: .twentyFourHour, hourCycle: .zeroBased)):\(minute: .twoDigits):\(second: .twoDigits) GMT",
+            locale: Locale(identifier: "en_US_POSIX"), timeZone: .gmt, calendar: Calendar(identifier: .gregorian))
+        return .status(403, headers: ["Date": clock.formatted(format)])
+    }
+
     private func act(_ request: RecordedRequest, _ body: Data) -> ResponseScript {
         let key = String(request.path.dropFirst(prefix.count + 1)).removingPercentEncoding ?? ""
         let query = Self.items(request)
         return state.withLock { state in
             state.taken += body.count
+            if let clock = state.clock, let refusal = Self.refusal(of: request, at: clock) { return refusal }
             if request.headers["If-None-Match"] != nil, state.conditions == .refused {
                 return Self.error(501, "NotImplemented", "A header you provided implies functionality that is not implemented.")
             }

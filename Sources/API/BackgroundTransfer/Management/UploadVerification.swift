@@ -87,20 +87,25 @@ struct UploadCheck {
         case .file: return try await readBack(request(url, opener))
         case .signedFile:
             guard credential?.s3 != nil else { return .unknown("the destination is not configured any more") }
-            return try await readBack(request(url, opener))
+            let (finding, response) = try await read(request(url, opener))
+            guard case .unreachable = finding, let skew = clockSkew(of: response) else { return finding }
+            return try await readBack(request(url, opener, clockSkew: skew))
         case .immichAsset: return try await askImmich(at: url, opener)
         case .offset: return try await askForOffset(request(url, opener))
         case .nothing(let why): return .unknown(why)
         }
     }
 
-    func request(_ url: URL, _ credential: BackgroundTransfers.Credential?, _ method: String = "GET") -> URLRequest {
+    /// - Parameter clockSkew: The seconds by which the clock of the server is ahead.
+    func request(
+        _ url: URL, _ credential: BackgroundTransfers.Credential?, _ method: String = "GET", clockSkew: Double = 0
+    ) -> URLRequest {
         var request = URLRequest(url: url)
         request.httpMethod = method
         if var access = credential?.s3 {
             access.region = region ?? access.region
             var question = WireRequest(method: method, url: url.absoluteString)
-            question.signing = S3Signing(access)
+            question.signing = S3Signing(access, clockSkew: clockSkew)
             for field in question.signed(at: AppRuntime.shared.now, hashing: CryptoHashing()).headers {
                 request.setValue(field.value, forHTTPHeaderField: field.name)
             }
@@ -134,35 +139,51 @@ struct UploadCheck {
         }
     }
 
-    private func readBack(_ request: URLRequest) async throws -> UploadFinding {
+    /// Returns the seconds by which the clock of a server is ahead, if the server refused the signature of a request and its clock
+    /// differs by more than 10 minutes. S3 accepts a difference of 15 minutes.
+    func clockSkew(of response: URLResponse?) -> Double? {
+        guard credential?.s3 != nil, let response = response as? HTTPURLResponse, response.statusCode == 403,
+            let date = response.value(forHTTPHeaderField: "Date").flatMap({ HTTPDate.parse($0) })
+        else { return nil }
+        let skew = date.timeIntervalSince(AppRuntime.shared.now)
+        return abs(skew) > 600 ? skew : nil
+    }
+
+    private func readBack(_ request: URLRequest) async throws -> UploadFinding { try await read(request).finding }
+
+    private func read(_ request: URLRequest) async throws -> (finding: UploadFinding, response: URLResponse?) {
         do {
             let session = URLSession(configuration: configuration)
             let (file, response) = try await session.download(for: request)
             defer { try? FileManager.default.removeItem(at: file) }
-            switch (response as? HTTPURLResponse)?.statusCode ?? 0 {
-            case 200:
-                let found = try FileDigest.sha256(of: file)
-                if found.digest == receipt.sha256 { return .same }
-                // A web page may come from a captive portal, so the page does not prove that the file on the server differs.
-                if response.mimeType?.lowercased() == "text/html" {
-                    return .unreachable("the server sent a page instead of the file, perhaps because the server requires a login")
-                }
-                // If the file was uploaded with a form, the server chose the address in the receipt, and it can be the address of
-                // any page. Other content at this address does not prove that the file differs.
-                return upload.upload?.method == .multipart
-                    ? .unknown("the content at this address differs from the uploaded file") : .differs
-            case 404, 410:
-                // If the response comes from another address than the requested one, the response does not prove that the file
-                // was removed. The response may come from a captive portal, or the server may have a new address.
-                return Self.isAnswer(response, of: request) ? .gone : .unreachable("the server redirected to another address")
-            case 401, 403: return .unreachable("the server does not permit reading the file")
-            case 405: return .unknown("the server does not support requests that read the file")
-            case let status: return .unreachable("the server responded with status \(status)")
-            }
+            return (try finding(file, response, request), response)
         } catch let error as URLError where error.code == .dataLengthExceedsMaximum {
-            return .differs
+            return (.differs, nil)
         } catch let error as URLError {
-            return .unreachable(error.localizedDescription)
+            return (.unreachable(error.localizedDescription), nil)
+        }
+    }
+
+    private func finding(_ file: URL, _ response: URLResponse, _ request: URLRequest) throws -> UploadFinding {
+        switch (response as? HTTPURLResponse)?.statusCode ?? 0 {
+        case 200:
+            let found = try FileDigest.sha256(of: file)
+            if found.digest == receipt.sha256 { return .same }
+            // A web page may come from a captive portal, so the page does not prove that the file on the server differs.
+            if response.mimeType?.lowercased() == "text/html" {
+                return .unreachable("the server sent a page instead of the file, perhaps because the server requires a login")
+            }
+            // If the file was uploaded with a form, the server chose the address in the receipt, and it can be the address of
+            // any page. Other content at this address does not prove that the file differs.
+            return upload.upload?.method == .multipart
+                ? .unknown("the content at this address differs from the uploaded file") : .differs
+        case 404, 410:
+            // If the response comes from another address than the requested one, the response does not prove that the file
+            // was removed. The response may come from a captive portal, or the server may have a new address.
+            return Self.isAnswer(response, of: request) ? .gone : .unreachable("the server redirected to another address")
+        case 401, 403: return .unreachable("the server does not permit reading the file")
+        case 405: return .unknown("the server does not support requests that read the file")
+        case let status: return .unreachable("the server responded with status \(status)")
         }
     }
 

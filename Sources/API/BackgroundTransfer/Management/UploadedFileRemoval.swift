@@ -46,7 +46,11 @@ extension UploadCheck {
             request.httpBody = try? JSONEncoder().encode(ImmichRemoval(ids: [url.lastPathComponent]))
         }
         do {
-            let (_, response) = try await URLSession(configuration: configuration).data(for: request)
+            var (_, response) = try await URLSession(configuration: configuration).data(for: request)
+            if let skew = clockSkew(of: response) {
+                let again = self.request(url, opener, "DELETE", clockSkew: skew)
+                (_, response) = try await URLSession(configuration: configuration).data(for: again)
+            }
             switch (response as? HTTPURLResponse)?.statusCode ?? 0 {
             case 200, 202, 204: return .removed
             case let status: return .failed("the server responded with status \(status)")
