@@ -109,7 +109,8 @@ extension OneEnvironment {
         func `a process that a user started runs until the response to its request is handled`(_ isAwaiting: Bool) async throws {
             try await TestDriver.run(permitting: []) { driver in
                 let server = driver.network.server("https://api.test")
-                server.route("GET", "/list", .status(200, body: .text("photo")).after(.delay(20)))
+                // The limit is 30 s of virtual time, which can pass while other programs delay the thread of the app.
+                server.route("GET", "/list", .status(200, body: .text("photo")).after(.delay(1)))
                 server.route("PUT", "/photo", .status(201).after(.delay(3_600)))
                 try await leave(await AppProcess.begin(Asking(isAwaiting: isAwaiting)), driver)
                 #expect(driver.ledger.transfers.map(\.isUpload).contains(true))
