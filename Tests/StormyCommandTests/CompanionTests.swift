@@ -181,6 +181,26 @@ import Testing
         if let expected { #expect(date.time.date.formatted(.iso8601) == expected) }
     }
 
+    @Test func `the video follows a photo that is added again after it was cancelled`() async throws {
+        try await PhotoHome.play { home, store in
+            let photo = try home.write(LivePhotoFiles.photo("1", identifier: Self.first), to: "camera/IMG_1.jpg").path
+            try home.write(LivePhotoFiles.video("1", identifier: Self.first), to: "camera/IMG_1.mov")
+            home.server.route(nil, "/photos/*", .status(503))
+            #expect(try await home.stormy("upload", photo).status == 0)
+            try await home.driver.advance(by: .seconds(1))
+            let listed = try await home.rows("transfers")
+            let video = try #require(listed.first { ($0["file"] as? String)?.hasSuffix(".mov") == true })
+            #expect(video["note"] as? String == "begins after the upload of IMG_1.jpg" && video["nextAttemptAt"] is NSNull)
+            let id = try #require(listed.first { ($0["file"] as? String)?.hasSuffix(".jpg") == true }?["id"] as? String)
+            #expect(try await home.stormy("transfers", "cancel", id).status == 0)
+            try await home.driver.advance(by: .seconds(1))
+            home.server.mount(store)
+            let again = try await home.stormy("upload", "--wait", photo)
+            #expect(again.status == 0, "\(again)")
+            #expect(store.arrived == ["IMG_1.jpg", "IMG_1.mov"])
+        }
+    }
+
     // MARK: Sidecars
 
     @Test func `sidecars go with their photo, and equal sidecars of two photos both arrive`() async throws {

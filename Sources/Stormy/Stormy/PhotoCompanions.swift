@@ -30,13 +30,12 @@ package struct PhotoCompanions {
         var (groups, companions): ([[PhotoFile]], Set<PathName>) = ([], [])
         let named = Set(files.map { PathName(PathName.absolute($0.path)) })
         for file in files {
-            let path = PathName.absolute(file.path)
-            if let photo = photo(ofVideo: path), !named.contains(PathName(photo)) {
+            if let photo = photo(ofVideo: file.path), !named.contains(PathName(PathName.absolute(photo))) {
                 groups.append(group(of: PhotoFile(path: photo, isKnownPhotoOnly: false)))
             } else {
                 groups.append(group(of: file))
             }
-            companions.formUnion(groups[groups.count - 1].dropFirst().map { PathName($0.path) })
+            companions.formUnion(groups[groups.count - 1].dropFirst().map { PathName(PathName.absolute($0.path)) })
         }
         var added: Set<PathName> = []
         return groups.compactMap { group in
@@ -44,7 +43,7 @@ package struct PhotoCompanions {
                 return nil
             }
             // A sidecar such as `a.xmp` belongs to both `a.raw` and `a.jpg`, but is sent once.
-            return [first] + group.dropFirst().filter { added.insert(PathName($0.path)).inserted }
+            return [first] + group.dropFirst().filter { added.insert(PathName(PathName.absolute($0.path))).inserted }
         }
     }
 
@@ -59,20 +58,21 @@ package struct PhotoCompanions {
     }
 
     private mutating func group(of file: PhotoFile) -> [PhotoFile] {
-        let path = PathName.absolute(file.path)
+        let path = file.path
         guard case .photo = PhotoFormat.detect(at: URL(exactPath: path)) else { return [file] }
         var photo = file
         var companions: [PhotoFile] = []
-        if let video = video(of: path) { companions.append(PhotoFile(path: video, role: .video(of: file.path))) }
+        if let video = video(of: path) { companions.append(PhotoFile(path: video, role: .video(of: path))) }
         photo.google = sidecars(of: path, GoogleSidecar.names).first { GoogleSidecar(path: $0) != nil }
         for sidecar in sidecars(of: path, Self.xmpNames) + [photo.google].compactMap({ $0 }) {
             if let obstacle = obstacle(to: sidecar, isXMP: sidecar != photo.google) {
                 photo.notes.append("\(URL(exactPath: sidecar).lastPathComponent) is not uploaded, because \(obstacle)")
+                photo.unsentSidecars.append(sidecar)
             } else if destination.way.kind.isPhotoLibrary {
                 photo.sidecar = sidecar
                 if let note = Self.otherDate(in: sidecar, of: path) { photo.notes.append(note) }
             } else {
-                companions.append(PhotoFile(path: sidecar, role: .sidecar(of: file.path)))
+                companions.append(PhotoFile(path: sidecar, role: .sidecar(of: path)))
             }
         }
         for index in companions.indices { companions[index].google = photo.google }
@@ -84,7 +84,7 @@ package struct PhotoCompanions {
     private mutating func video(of photo: String) -> String? {
         let url = URL(exactPath: photo)
         guard LivePhoto.photoExtensions.contains(url.pathExtension) else { return nil }
-        let folder = url.deletingLastPathComponent().path
+        let folder = Self.folder(of: photo)
         var known = videos[folder] ?? Videos(paths: Self.videos(in: folder))
         defer { videos[folder] = known }
         if known.paths.isEmpty { return nil }
@@ -101,10 +101,15 @@ package struct PhotoCompanions {
         return found[identifier]
     }
 
+    /// Returns the folder of a path as the user wrote it, with a slash at its end. The text is empty for the working folder.
+    private static func folder(of path: String) -> String {
+        path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path.utf8[...$0]) ?? "" } ?? ""
+    }
+
     private static func videos(in folder: String) -> [String] {
         var videos: [String] = []
-        _ = FolderEntries.read(folder) { name in
-            let path = PathName(folder).entry(name).text
+        _ = FolderEntries.read(folder.isEmpty ? "." : folder) { name in
+            let path = folder + String(decoding: name, as: UTF8.self)
             guard LivePhoto.videoExtensions.contains(URL(exactPath: path).pathExtension), name.first != UInt8(ascii: ".") else {
                 return
             }
@@ -117,15 +122,14 @@ package struct PhotoCompanions {
 
     /// The names of XMP files: with the name of the photo (darktable), or without its extension (Adobe).
     private static func xmpNames(of photo: String) -> [String] {
-        let stem = photo.lastIndex(of: ".").map { photo[..<$0] } ?? photo[...]
+        let stem = photo.utf8.lastIndex(of: UInt8(ascii: ".")).flatMap { String(photo.utf8[..<$0]) } ?? photo
         return ["\(photo).xmp", "\(photo).XMP", "\(stem).xmp", "\(stem).XMP"]
     }
 
     private func sidecars(of photo: String, _ names: (String) -> [String]) -> [String] {
-        let url = URL(exactPath: photo)
-        let folder = PathName(url.deletingLastPathComponent().path)
+        let folder = Self.folder(of: photo)
         var seen: Set<String> = []
-        return names(url.lastPathComponent).map { folder.entry(Array($0.utf8)).text }.filter { path in
+        return names(String(photo.utf8.dropFirst(folder.utf8.count)) ?? "").map { folder + $0 }.filter { path in
             var information = stat()
             return seen.insert(path).inserted && stat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFREG
         }

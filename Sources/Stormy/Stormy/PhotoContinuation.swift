@@ -25,8 +25,9 @@ extension PhotoUploads {
             return names[digest]?.contains(Self.name(of: path)) ?? false
         }
         let transfers = try Self.transfers(of: failed).values.filter {
-            // A transfer whose queued copy is damaged is not continued. The photo is copied and sent again.
-            try $0.state != .cancelled && BackgroundTransfers.hasIntactCopy($0.id)
+            // A transfer whose queued copy is damaged is not continued. The photo is copied and sent again. An upload that began after
+            // another upload gets a new transfer, because the other upload may have a new transfer too.
+            try $0.state != .cancelled && !$0.isFollower && BackgroundTransfers.hasIntactCopy($0.id)
         }
         guard !transfers.isEmpty else { return [] }
         try BackgroundTransfers.perform(.retry, on: .ids(Set(transfers.map(\.id)))) { _ in order.destination.asCredential }

@@ -35,6 +35,8 @@ package struct PhotoFile: Sendable, Equatable {
     var google: String?
     /// Sentences for the user about the photo.
     var notes: [String] = []
+    /// The sidecars that are not sent, for a reason that is in ``notes``.
+    package var unsentSidecars: [String] = []
 
     package enum Role: Sendable, Equatable {
         case photo

@@ -1,5 +1,6 @@
 import BackgroundTransfer
 import Foundation
+import ProcessSupport
 import TransferMachines
 
 /// Connects the uploads of files that belong together: the photo and the video of a Live Photo, and sidecars.
@@ -44,24 +45,26 @@ enum PhotoGroups {
     }
 
     /// Makes a companion begin after its photo is complete. In a library of photos, a photo begins after its video is complete.
+    ///
+    /// - Parameters:
+    ///   - photos: All files of the call.
+    ///   - submitted: The submission keys of the files that get new uploads, by their paths. Other files were queued or uploaded
+    ///     before.
     static func connect(
-        _ submitted: [(prepared: PhotoUploads.Prepared, record: PhotoRecord)], _ destination: PhotoDestination,
-        _ store: StormyStore
+        _ photos: [PhotoUploads.Prepared], _ submitted: [String: String], _ destination: PhotoDestination, _ store: StormyStore
     ) throws {
-        let keys = Dictionary(submitted.map { ($0.prepared.path, $0.record.submission) }) { one, _ in one }
-        let tasks = Dictionary(submitted.map { ($0.prepared.path, $0.prepared.task) }) { one, _ in one }
-        for (prepared, record) in submitted {
-            guard let owner = prepared.role.owner, let own = record.submission else { continue }
-            // The photo may have been queued by an earlier command.
-            let known = try keys[owner] ?? store.submission(ofFile: owner, to: destination.identity)
-            guard let photo = known else { continue }
-            if destination.way.kind.isPhotoLibrary {
-                tasks[owner]?.delivery.follow(own)
-                prepared.task.delivery.lead(photo)
-            } else {
-                prepared.task.delivery.follow(photo)
-                tasks[owner]?.delivery.lead(own)
-            }
+        let tasks = Dictionary(photos.map { ($0.path, $0.task) }) { one, _ in one }
+        func key(_ path: String) throws -> String? {
+            try submitted[path] ?? store.submission(ofFile: path, to: destination.identity)
+        }
+        for companion in photos {
+            guard let owner = companion.role.owner else { continue }
+            let photo = PathName.absolute(owner)
+            let (leader, follower) =
+                destination.way.kind.isPhotoLibrary ? (companion.path, photo) : (photo, companion.path)
+            guard let leaderKey = try key(leader), let followerKey = try key(follower) else { continue }
+            if submitted[follower] != nil { tasks[follower]?.delivery.follow(leaderKey) }
+            if submitted[leader] != nil { tasks[leader]?.delivery.lead(followerKey) }
         }
     }
 }

@@ -263,7 +263,8 @@ package struct PhotoUploads: Sendable {
             }
             photos[index].task.discardSnapshot()
         }
-        try PhotoGroups.connect(submitted.map { (photos[$0.index], $0.begun.photo) }, order.destination, store)
+        let keys = submitted.compactMap { entry in entry.begun.photo.submission.map { (photos[entry.index].path, $0) } }
+        try PhotoGroups.connect(photos, Dictionary(keys) { one, _ in one }, order.destination, store)
         sessions.session(for: order.destination).resume(submitted.map { photos[$0.index].task })
         for (index, begun, note) in submitted { results[index] = try outcome(of: photos[index], begun, note) }
         return photos.indices.map { results[$0]! }
@@ -349,7 +350,8 @@ package struct PhotoUploads: Sendable {
         StormyStore.NewPhoto(
             path: photo.path, digest: photo.digest, storm: order.storm, destination: order.destination.identity,
             tells: order.tells, isForLater: order.isHeld, isPhoto: photo.isPhoto, keepsLocation: order.location.option,
-            isForOneFile: order.destination.isForOneFile, isAgain: order.isAgain, owner: photo.role.owner,
+            isForOneFile: order.destination.isForOneFile, isAgain: order.isAgain,
+            owner: photo.role.owner.map { PathName.absolute($0) },
             isSidecar: photo.isSidecar)
     }
 

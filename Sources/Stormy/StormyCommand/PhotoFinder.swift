@@ -60,7 +60,7 @@ struct PhotoFinder {
         for group in companions.groups(of: files) {
             let names = group.map { PathName(PathName.absolute($0.path)) }
             all.append((names.compactMap { positions[$0] }.min() ?? 0, group.map(Found.file)))
-            let added = Set(names.dropFirst())
+            let added = Set(names.dropFirst() + (group.first?.unsentSidecars ?? []).map { PathName(PathName.absolute($0)) })
             skipped.removeAll { added.contains(PathName(PathName.absolute($0.text))) }
         }
         return all.sorted { $0.position < $1.position }.flatMap(\.found)

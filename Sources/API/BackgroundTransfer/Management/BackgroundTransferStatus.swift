@@ -98,6 +98,9 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         public let message: String
     }
 
+    /// `true` if the upload begins after another upload is complete.
+    package let isFollower: Bool
+
     /// The record of an uploaded file, with the proof that the server has the file.
     public struct Receipt: Sendable, Equatable {
         /// The kinds of proof that the server has the file.
@@ -148,7 +151,9 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         taskDescription = transfer.taskDescription
         (bytesDone, bytesTotal, bytesOnWire) = (transfer.bytesDone, transfer.bytesTotal, transfer.bytesOnWire)
         attempts = transfer.attempts
-        nextAttemptAt = transfer.nextAttemptAt
+        isFollower = transfer.upload?.company?.leader != nil
+        // An upload that begins after another upload has no known time.
+        nextAttemptAt = isFollower ? nil : transfer.nextAttemptAt
         trouble = transfer.errorMessage.map { Trouble(code: transfer.errorCode ?? -1, message: $0) }
         destination = transfer.destination
         file = transfer.sourceName ?? transfer.destination ?? transfer.file
