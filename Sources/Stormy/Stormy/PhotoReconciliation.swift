@@ -198,9 +198,10 @@ package struct PhotoReconciliation {
         let uploads = PhotoUploads(store: store)
         let made = logged(path) {
             try copy.map { try uploads.prepare(copy: $0, of: path, order) }
-                ?? uploads.prepare(PhotoFile(path: path, isKnownPhotoOnly: false), order)
+                ?? uploads.prepare(PhotoFile(path: path, role: photo.role), order)
         }
-        guard let prepared = made else { return .waits }
+        guard var prepared = made else { return .waits }
+        prepared.role = photo.role
         if case .hold(let reason) = prepared.privacy {
             prepared.task.discardSnapshot()
             try change(photo, to: .held, reason)

@@ -51,6 +51,9 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     /// The file is a sidecar. Two photos can have sidecars with equal content, and both sidecars are sent.
     var isSidecar = false
 
+    /// The relation of the file to a photo.
+    var role: PhotoFile.Role { owner.map { isSidecar ? .sidecar(of: $0) : .video(of: $0) } ?? .photo }
+
     /// Returns whether the photo is for the destination with this name. `nil` if the destination was not recorded.
     package func isForDestination(_ name: String) -> Bool? { destination.map { PhotoDestination.parts($0).name == name } }
 
