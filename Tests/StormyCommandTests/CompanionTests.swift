@@ -63,15 +63,32 @@ import Testing
         }
     }
 
-    @Test(arguments: [(2.0, true), (600, false)])
-    func `without an identifier the name and the time decide`(_ distance: Double, _ isPair: Bool) async throws {
+    @Test(arguments: [(2.0, 3, true), (600, 3, false), (2, 60, false)])
+    func `without an identifier the name, the time and the length decide`(
+        _ distance: Double, _ seconds: Int, _ isPair: Bool
+    ) async throws {
         try await PhotoHome.play { home, store in
             let photo = try home.picture("IMG_1.jpg")
-            let video = try home.write(LivePhotoFiles.video("1"), to: "camera/IMG_1.mov")
+            let video = try home.write(LivePhotoFiles.video("1", seconds: seconds), to: "camera/IMG_1.mov")
             try setTime(1_780_000_000, of: photo)
             try setTime(1_780_000_000 + distance, of: video)
             #expect(try await home.stormy("upload", "--wait", photo.path).status == 0)
             #expect(store.arrived == (isPair ? ["IMG_1.jpg", "IMG_1.mov"] : ["IMG_1.jpg"]))
+        }
+    }
+
+    /// 1,784,023,200 is 2026-07-14 10:00:00 UTC.
+    @Test(arguments: [
+        ("+02:00", 1_784_023_203, true), ("+02:00", 1_784_026_800, false), (nil, 1_784_023_203, true),
+        (nil, 1_784_023_203 + 5 * 3_600, true), (nil, 1_784_023_263, false),
+    ]) func `the times in the files have priority over the times of the files`(
+        _ offset: String?, _ created: Int, _ isPair: Bool
+    ) async throws {
+        try await PhotoHome.play { home, _ in
+            let photo = LivePhotoFiles.photo("1", date: "2026:07:14 12:00:00", offset: offset)
+            let first = try home.write(photo, to: "camera/IMG_1.jpg").path
+            let second = try home.write(LivePhotoFiles.video("1", created: created), to: "camera/IMG_1.mov").path
+            #expect(LivePhoto.isPair(photo: first, video: second) == isPair)
         }
     }
 

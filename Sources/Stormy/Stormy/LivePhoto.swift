@@ -1,10 +1,11 @@
 import Foundation
-import Glibc
+import ProcessSupport
 
 /// Decides whether a photo and a video are a Live Photo of Apple.
 ///
 /// The two files have the same content identifier: the photo in Apple's maker note, and the video in its metadata. If one of the
-/// identifiers is missing, the two files must have the same name, and must have been made within some seconds.
+/// identifiers is missing, the two files must have the same name, the video must be short, and both must have been taken within
+/// some seconds.
 enum LivePhoto {
     /// The extensions of the names of videos.
     static let videoExtensions = ["mov", "MOV", "mp4", "MP4"]
@@ -13,22 +14,33 @@ enum LivePhoto {
 
     /// The maximum number of seconds between the times of a photo and its video, if an identifier is missing.
     private static let tolerance = 10.0
+    /// The maximum length of the video in seconds, if an identifier is missing. Videos of Live Photos have 3 s. A longer video is
+    /// more probably a video of a camera that gives equal names to photos and videos.
+    private static let longest = 6.0
 
     /// Returns whether a video with the same name belongs to a photo.
     static func isPair(photo: String, video: String) -> Bool {
-        if let photo = identifier(ofPhoto: photo), let video = identifier(ofVideo: video) { return photo == video }
-        guard isMovie(video), let photo = modified(photo), let video = modified(video) else { return false }
-        return abs(photo - video) <= tolerance
+        guard let movie = Movie(path: video) else { return false }
+        if let first = identifier(ofPhoto: photo), let second = movie.identifier { return first == second }
+        guard let seconds = movie.seconds, seconds <= longest else { return false }
+        return haveEqualTimes(photo, video, movie)
+    }
+
+    /// Compares the times at which the files were taken. If one of these times is not known, compares the times of the files.
+    private static func haveEqualTimes(_ photo: String, _ video: String, _ movie: Movie) -> Bool {
+        guard let date = PhotoDate.of(URL(exactPath: photo)), date.source != .file, let createdAt = movie.createdAt else {
+            guard let first = modified(photo), let second = modified(video) else { return false }
+            return abs(first - second) <= tolerance
+        }
+        let distance = date.time.date.timeIntervalSince(createdAt)
+        if date.source == .exif { return abs(distance) <= tolerance }
+        // The time zone of the photo is not known. The offsets of all time zones are multiples of 15 minutes.
+        let rest = abs(distance.remainder(dividingBy: 900))
+        return abs(distance) <= 26 * 3_600 && rest <= tolerance
     }
 
     private static func modified(_ path: String) -> Double? {
-        var information = stat()
-        guard stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return nil }
-        return Double(information.st_mtim.tv_sec)
-    }
-
-    private static func isMovie(_ path: String) -> Bool {
-        boxes(at: path).contains { $0.type == "ftyp" }
+        PathStatus.at(path).information.map { Double($0.st_mtim.tv_sec) }
     }
 
     /// Returns the content identifier in the maker note of a photo. `nil` if the photo has none.
@@ -42,21 +54,46 @@ enum LivePhoto {
     }
 
     private static let appleNote = Data("Apple iOS\0\0\u{1}MM".utf8)
-    /// The maximum size in bytes of a video that is read. Videos of Live Photos have a few megabytes.
-    private static let largestVideo = 64 << 20
 
     /// Returns the content identifier in the metadata of a QuickTime video. `nil` if the video has none.
-    static func identifier(ofVideo path: String) -> String? {
-        guard let movie = boxes(at: path).first(where: { $0.type == "moov" }), let meta = movie.inner("meta"),
-            let keys = meta.inner("keys"), let list = meta.inner("ilst"),
+    static func identifier(ofVideo path: String) -> String? { Movie(path: path)?.identifier }
+}
+
+/// The metadata of a QuickTime or MP4 video.
+private struct Movie {
+    let identifier: String?
+    /// The length in seconds. `nil` if the length is not known.
+    var seconds: Double?
+    var createdAt: Date?
+
+    /// The maximum size in bytes of a video that is read. Videos of Live Photos have a few megabytes.
+    private static let largest = 64 << 20
+    /// The seconds from 1904, where the times of videos begin, to 1970.
+    private static let epoch = 2_082_844_800.0
+
+    /// Returns `nil` if the file is not a video, or if its metadata are not in its first bytes.
+    init?(path: String) {
+        guard let data = OriginalBytes.read(path, limit: Self.largest),
+            let movie = MovieBox.all(data).first(where: { $0.type == "moov" })
+        else { return nil }
+        identifier = Self.identifier(in: movie)
+        guard let header = movie.inner("mvhd")?.content, let version = header.first, version <= 1 else { return }
+        // Version 1 has times of 8 bytes (ISO 14496-12, 8.2.2).
+        let size = version == 1 ? 8 : 4
+        func number(_ offset: Int, _ count: Int) -> Double {
+            header.dropFirst(offset).prefix(count).reduce(0) { $0 * 256 + Double($1) }
+        }
+        let (created, scale, length) = (number(4, size), number(4 + 2 * size, 4), number(8 + 2 * size, size))
+        if scale > 0 { seconds = length / scale }
+        if created > Self.epoch { createdAt = Date(timeIntervalSince1970: created - Self.epoch) }
+    }
+
+    private static func identifier(in movie: MovieBox) -> String? {
+        guard let meta = movie.inner("meta"), let keys = meta.inner("keys"), let list = meta.inner("ilst"),
             let index = keys.metadataKeys.firstIndex(of: "com.apple.quicktime.content.identifier"),
             let value = list.inner.first(where: { $0.number == index + 1 })?.inner("data")?.content.dropFirst(8)
         else { return nil }
         return String(decoding: value.prefix(64), as: UTF8.self)
-    }
-
-    private static func boxes(at path: String) -> [MovieBox] {
-        OriginalBytes.read(path, limit: largestVideo).map(MovieBox.all) ?? []
     }
 }
 

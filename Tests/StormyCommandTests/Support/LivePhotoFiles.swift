@@ -40,8 +40,13 @@ enum LivePhotoFiles {
     private static func box(_ type: String, _ content: Data) -> Data { number(content.count + 8, 4) + Data(type.utf8) + content }
 
     /// Returns a QuickTime video without tracks.
-    static func video(_ name: String, identifier: String? = nil) -> Data {
-        var movie = box("mvhd", Data(count: 100))
+    ///
+    /// - Parameters:
+    ///   - seconds: The length of the video.
+    ///   - created: The time at which the video was taken, in seconds since 1970. `nil` if the video has no time.
+    static func video(_ name: String, identifier: String? = nil, seconds: Int = 3, created: Int? = nil) -> Data {
+        let times = number(created.map { $0 + 2_082_844_800 } ?? 0, 4) + number(0, 4)
+        var movie = box("mvhd", number(0, 4) + times + number(600, 4) + number(600 * seconds, 4) + Data(count: 80))
         if let identifier {
             let key = Data("com.apple.quicktime.content.identifier".utf8)
             let value = box("data", number(1, 4) + number(0, 4) + Data(identifier.utf8))
