@@ -79,6 +79,22 @@ import TransferMachines
         #expect(isStarted(sidecar))
     }
 
+    @Test(arguments: [true, false], [-7_200.0, -86_400, -31_536_000])
+    func `a follower begins after its leader although the clock was set back`(_ isAgentRunning: Bool, _ step: Double) throws {
+        let (photo, sidecar) = try queueBoth()
+        try bench.ledger.write { _ = try $0.handle(.paused, transfer: photo, now: bench.now) }
+        try bench.pass(2 * 86_400)
+        try end(photo, as: .completed, storedAt: "https://host.test/photos/a.jpg")
+        if isAgentRunning {
+            try bench.step(step)
+        } else {
+            try bench.stepUnseen(step)
+            try bench.startAgent()
+        }
+        try bench.pass(60)
+        #expect(isStarted(sidecar))
+    }
+
     @Test func `a follower whose leader is not in the ledger begins`() throws {
         let (photo, sidecar) = try queueBoth()
         try bench.ledger.write { _ = try TransferRecord.deleteOne($0.database, key: photo) }

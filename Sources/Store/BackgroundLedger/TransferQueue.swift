@@ -215,8 +215,8 @@ extension LedgerTransaction {
                     """), arguments: StatementArguments(hosts)) ?? false
     }
 
-    /// Corrects the end times of pauses after errors, because the clock was set back. Begin dates that the app set are not
-    /// changed.
+    /// Corrects the end times of pauses after errors, and of waits for other uploads, because the clock was set back. Begin dates
+    /// that the app set are not changed.
     ///
     /// - Parameters:
     ///   - setBack: The seconds that the clock was set back.
@@ -225,7 +225,8 @@ extension LedgerTransaction {
         try database.run(
             sql: """
                 UPDATE transfer SET nextAttemptAt = MIN(nextAttemptAt - ?1, ?2)
-                WHERE state = 'waiting' AND errorCode IS NOT NULL AND (?1 > 0 OR nextAttemptAt > ?2)
+                WHERE state = 'waiting' AND (?1 > 0 OR nextAttemptAt > ?2)
+                    AND (errorCode IS NOT NULL OR upload ->> '$.company.leader' IS NOT NULL)
                 """, arguments: [setBack, latest.timeIntervalSince1970])
     }
 
