@@ -15,7 +15,7 @@ package enum PhotoUploadError: Error, CustomStringConvertible {
         case .addressIsTaken(let path): "\(path): this presigned address was already used for another photo"
         case .isOwnFile(let path): "\(path): the file belongs to Stormy. Stormy does not upload its own files"
         case .belongsToUnsent(let path, let other):
-            "\(path): the file belongs to \(URL(exactPath: other).lastPathComponent), which is not uploaded"
+            "\(path): the file is only uploaded together with \(URL(exactPath: other).lastPathComponent), which is not uploaded"
         case .isNoPhoto(let path): "\(path): the file is not a known kind of photo"
         }
     }

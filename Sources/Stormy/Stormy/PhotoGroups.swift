@@ -62,6 +62,8 @@ enum PhotoGroups {
             let photo = PathName.absolute(owner)
             let (leader, follower) =
                 destination.way.kind.isPhotoLibrary ? (companion.path, photo) : (photo, companion.path)
+            // Other keys need a search in the store.
+            guard submitted[leader] != nil || submitted[follower] != nil else { continue }
             guard let leaderKey = try key(leader), let followerKey = try key(follower) else { continue }
             if submitted[follower] != nil { tasks[follower]?.delivery.follow(leaderKey) }
             if submitted[leader] != nil { tasks[leader]?.delivery.lead(followerKey) }
