@@ -287,6 +287,21 @@ import Testing
 
     // MARK: Watched folders
 
+    @Test func `the history counts the photos of a watched folder, and not their companions`() async throws {
+        try await PhotoHome.play(Self.keeping) { home, store in
+            try FileManager.default.createDirectory(at: home.camera, withIntermediateDirectories: true)
+            #expect(try await home.stormy("watch", "add", home.camera.path).status == 0)
+            try home.write(LivePhotoFiles.photo("1", identifier: Self.first), to: "camera/IMG_1.jpg")
+            try home.write(LivePhotoFiles.video("1", identifier: Self.first), to: "camera/IMG_1.mov")
+            try home.write(Self.xmp, to: "camera/IMG_1.xmp")
+            try await home.driver.examineFolders()
+            try await home.driver.advance(by: .seconds(60))
+            #expect(store.arrived == ["IMG_1.jpg", "IMG_1.mov", "IMG_1.xmp"])
+            let details = try await home.rows("history").compactMap { $0["detail"] as? String }
+            #expect(details.contains("1 photo queued") && details.contains("1 photo uploaded to home"), "\(details)")
+        }
+    }
+
     @Test func `a watched folder uploads the video that arrives later, with the name of its photo`() async throws {
         try await PhotoHome.play { home, store in
             try FileManager.default.createDirectory(at: home.camera, withIntermediateDirectories: true)

@@ -218,7 +218,7 @@ package struct WatchedFolders: Sendable {
             for (photo, result) in zip(prepared, try uploads.queue(prepared, order)) {
                 do {
                     switch try result.get() {
-                    case .queued: tally.queued += 1
+                    case .queued: if photo.role == .photo { tally.queued += 1 }
                     case .held(_, let reason): tally.troubles.append("\(photo.path): held back: \(reason)")
                     case .known: break
                     }
