@@ -123,7 +123,8 @@ import Testing
                 try home.write(LivePhotoFiles.video(name, identifier: identifier), to: "camera/\(name)/IMG_1.mov")
                 try home.write(Self.xmp + Data(name.utf8), to: "camera/\(name)/IMG_1.jpg.xmp")
             }
-            #expect(try await home.stormy("upload", "--wait", "--recursive", home.camera.path).status == 0)
+            // The path differs from the absolute path of the files.
+            #expect(try await home.stormy("upload", "--wait", "--recursive", home.camera.path + "/.").status == 0)
             #expect(
                 store.arrived == [
                     "IMG_1-1.jpg", "IMG_1-1.jpg.xmp", "IMG_1-1.mov", "IMG_1.jpg", "IMG_1.jpg.xmp", "IMG_1.mov",
