@@ -163,6 +163,25 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false]) func `Immich links a video that arrives after its photo`(_ mayLink: Bool) async throws {
+        try await playImmich { home, store in
+            let photo = LivePhotoFiles.photo("1", identifier: Self.first)
+            let file = try home.write(photo, to: "camera/IMG_1.jpg").path
+            #expect(try await home.stormy("upload", "--wait", file).status == 0)
+            #expect(store.livePhotos.isEmpty)
+            let video = LivePhotoFiles.video("1", identifier: Self.first)
+            try home.write(video, to: "camera/IMG_1.mov")
+            if !mayLink { home.server.route("PUT", "/immich/api/assets/*", .status(403)) }
+            let upload = try await home.stormy("upload", "--wait", file)
+            #expect(upload.status == 0 && store.files.count == 2, "\(upload)")
+            if mayLink {
+                #expect(store.livePhotos.map(\.photo) == [photo] && store.livePhotos.map(\.video) == [video])
+            } else {
+                #expect(upload.errors.contains("Immich did not link the video to its photo"), "\(upload)")
+            }
+        }
+    }
+
     @Test func `a photo is not sent to Immich if its video is refused`() async throws {
         try await playImmich { home, store in
             let photo = try home.write(LivePhotoFiles.photo("1", identifier: Self.first), to: "camera/IMG_1.jpg")

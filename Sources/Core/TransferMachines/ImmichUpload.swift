@@ -1,7 +1,8 @@
 import Foundation
 
 /// An upload to Immich in three requests. The first request checks whether Immich has a photo with the same SHA-1. The second
-/// request sends the photo in a form. The third request repeats the check.
+/// request sends the photo in a form. The third request repeats the check. If the file is the video of a photo that Immich already
+/// has, a fourth request links them.
 ///
 /// If Immich already has the photo, the upload is complete. An earlier upload whose response was lost may have sent this photo.
 ///
@@ -17,6 +18,8 @@ struct ImmichUpload: UploadProtocol {
         case readingVersion
         /// The upload sends the form with POST.
         case sending
+        /// The upload links the video to its photo with PUT.
+        case linking
     }
 
     /// The first version whose form does not contain the device.
@@ -39,6 +42,7 @@ struct ImmichUpload: UploadProtocol {
     /// The number of photos that Immich accepted and did not show, also after repeated checks.
     private var losses: Int
     private(set) var memory: UploadMemory?
+    private(set) var remark: String?
 
     /// The maximum number of lost photos. The number is limited because Immich may have stored each photo.
     private static let maximumLosses = 2
@@ -97,6 +101,12 @@ struct ImmichUpload: UploadProtocol {
             var request = plan.request("POST", site + "/api/assets", [form.contentType] + digest)
             request.idleTimeout = max(request.idleTimeout, FormUpload.patience)
             return .send(request, form.content, persistFirst: record(.put))
+        case .linking:
+            let photo = CollectionAddress.encoded(plan.order.company?.photo ?? "", keeping: "")
+            let body = (try? JSONEncoder().encode(Link(livePhotoVideoId: asset ?? ""))) ?? Data()
+            return .send(
+                plan.request("PUT", site + "/api/assets/" + photo, [HeaderField("Content-Type", "application/json")]),
+                .data(body), persistFirst: record(.check))
         }
     }
 
@@ -104,7 +114,12 @@ struct ImmichUpload: UploadProtocol {
         UploadMemory(step: step, creations: losses == 0 ? nil : losses)
     }
 
-    var storedBytes: Int64 { if case .querying(isSent: true) = state { plan.order.byteCount } else { 0 } }
+    var storedBytes: Int64 {
+        switch state {
+        case .querying(isSent: true), .linking: plan.order.byteCount
+        case .querying(isSent: false), .readingVersion, .sending: 0
+        }
+    }
     var stage: Int64 { storedBytes }
 
     /// Checks again whether Immich has the photo, after a response was lost.
@@ -122,6 +137,11 @@ struct ImmichUpload: UploadProtocol {
         case (.querying(let isSent), 400), (.querying(let isSent), 404), (.querying(let isSent), 405):
             return isSent ? afterNoWord(head) : begin()
         case (.readingVersion, _): return afterVersion(head, end)
+        case (.linking, 200..<300): return finish()
+        // The photo may have been removed, or the key of the user has no permission for this request.
+        case (.linking, 400), (.linking, 403), (.linking, 404), (.linking, 405):
+            remark = "Immich did not link the video to its photo"
+            return finish()
         case (.sending, 200..<300):
             asset = (try? JSONDecoder().decode(Asset.self, from: end.body))?.id
             doubt.open()
@@ -152,7 +172,9 @@ struct ImmichUpload: UploadProtocol {
         case .there(let known):
             proof = .digest
             asset = known ?? asset
-            return finish()
+            guard plan.order.company?.photo != nil, asset != nil else { return finish() }
+            state = .linking
+            return .continue
         case .absent:
             // Immich may show a new photo late.
             if doubt.shouldCheckAgain() { return pauses.retry(head, NameDoubt.notShown) }
@@ -223,6 +245,8 @@ struct ImmichUpload: UploadProtocol {
     }
 
     private struct Asset: Decodable { let id: String }
+
+    private struct Link: Encodable { let livePhotoVideoId: String }
 
     private struct Version: Decodable {
         /// The greatest number that is accepted as a version.

@@ -14,8 +14,12 @@ package struct UploadCompany: Codable, Equatable, Sendable {
     package var leader: String?
     /// The submission keys of the uploads that begin after this upload is complete.
     package var followers: [String] = []
+    /// `true` if the file is the video of a photo that was queued earlier.
+    package var isVideo = false
     /// The server's identifier of the video that belongs to this photo (``UploadKind/isPhotoLibrary``).
     package var video: String?
+    /// The server's identifier of the photo that this video belongs to. The server links the two files after the upload.
+    package var photo: String?
     package var sidecar: Sidecar?
 
     package init(leader: String? = nil, followers: [String] = [], sidecar: Sidecar? = nil) {
@@ -47,14 +51,16 @@ extension UploadOrder {
     /// Changes the order because the upload's leader is complete.
     ///
     /// A file in a folder gets the stored name of the leader, so that the names of files that belong together stay equal. In a
-    /// library of photos, the leader is the video of a Live Photo, and the form of the photo then contains its identifier.
+    /// library of photos, the leader is the video of a Live Photo, and the form of the photo then contains its identifier. If the
+    /// photo was queued earlier, the leader is the photo, and the video is linked to it.
     ///
     /// - Parameter url: The address of the leader's file on the server. `nil` if the address is unknown.
     package mutating func join(_ leader: UploadOrder?, storedAt url: String?) {
         company?.leader = nil
         guard let last = url.flatMap({ URL(string: $0) })?.pathComponents.last else { return }
         if method.isPhotoLibrary {
-            if last != "photos" { company?.video = last }
+            guard last != "photos" else { return }
+            if company?.isVideo == true { company?.photo = last } else { company?.video = last }
         } else if let leader, method.hasFolders {
             fileName = Self.name(fileName, of: leader.fileName, storedAs: last)
         }

@@ -44,7 +44,8 @@ enum PhotoGroups {
         result = .failure(PhotoUploadError.belongsToUnsent(path: file.path, other: other))
     }
 
-    /// Makes a companion begin after its photo is complete. In a library of photos, a photo begins after its video is complete.
+    /// Makes a companion begin after its photo is complete. In a library of photos, a photo begins after its video is complete. If
+    /// the photo was queued earlier, the video is linked to the photo later.
     ///
     /// - Parameters:
     ///   - photos: All files of the call.
@@ -60,12 +61,12 @@ enum PhotoGroups {
         for companion in photos {
             guard let owner = companion.role.owner else { continue }
             let photo = PathName.absolute(owner)
-            let (leader, follower) =
-                destination.way.kind.isPhotoLibrary ? (companion.path, photo) : (photo, companion.path)
+            let isVideoFirst = destination.way.kind.isPhotoLibrary && submitted[photo] != nil
+            let (leader, follower) = isVideoFirst ? (companion.path, photo) : (photo, companion.path)
             // Other keys need a search in the store.
             guard submitted[leader] != nil || submitted[follower] != nil else { continue }
             guard let leaderKey = try key(leader), let followerKey = try key(follower) else { continue }
-            if submitted[follower] != nil { tasks[follower]?.delivery.follow(leaderKey) }
+            if submitted[follower] != nil { tasks[follower]?.delivery.follow(leaderKey, asVideo: !isVideoFirst) }
             if submitted[leader] != nil { tasks[leader]?.delivery.lead(followerKey) }
         }
     }

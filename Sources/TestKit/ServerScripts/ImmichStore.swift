@@ -92,6 +92,8 @@ public final class ImmichStore: MountedStore {
         case ("POST", "/api/assets/bulk-upload-check"): return check(body)
         case ("POST", "/api/assets"): return store(request, body)
         case ("DELETE", "/api/assets"): return remove(body)
+        case ("PUT", let path) where path.hasPrefix("/api/assets/"):
+            return link(String(path.split(separator: "/").last ?? ""), body)
         case ("GET", let path) where path.hasPrefix("/api/assets/") && path.hasSuffix("/original"):
             return original(path.split(separator: "/").dropLast().last.map(String.init) ?? "")
         default: return .json(#"{"message":"Cannot do that"}"#, status: 404)
@@ -110,6 +112,25 @@ public final class ImmichStore: MountedStore {
         }
         state.withLock { state in state.assets = state.assets.filter { !removal.ids.contains($0.value.id) } }
         return .status(204)
+    }
+
+    /// Links a photo with its video.
+    private func link(_ photo: String, _ body: Data) -> ResponseScript {
+        struct Update: Decodable {
+            let livePhotoVideoId: String
+        }
+
+        guard let update = try? JSONDecoder().decode(Update.self, from: body) else {
+            return .json(#"{"message":"Validation failed"}"#, status: 400)
+        }
+        return state.withLock { state in
+            let ids = Set(state.assets.values.map(\.id))
+            guard ids.isSuperset(of: [photo, update.livePhotoVideoId]) else {
+                return .json(#"{"message":"Not found or no asset.update access"}"#, status: 400)
+            }
+            state.videos[photo] = update.livePhotoVideoId
+            return .json(#"{"id":"\#(photo)"}"#)
+        }
     }
 
     private func version() -> ResponseScript {

@@ -32,9 +32,12 @@ public struct UploadDelivery: Sendable, Equatable {
     package var takenAt: PhotoTime?
 
     /// Makes the upload wait until the upload with this stored submission key is complete.
-    package mutating func follow(_ key: String) {
-        company = company ?? UploadCompany()
-        company?.leader = key
+    ///
+    /// - Parameter asVideo: `true` if the other upload is a photo, and this file belongs to it.
+    package mutating func follow(_ key: String, asVideo: Bool) {
+        var changed = company ?? UploadCompany()
+        (changed.leader, changed.isVideo) = (key, asVideo)
+        company = changed
     }
 
     /// Ends the wait of the upload with this stored submission key when this upload is complete.
