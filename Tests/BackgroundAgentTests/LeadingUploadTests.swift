@@ -95,6 +95,19 @@ import TransferMachines
         #expect(isStarted(sidecar))
     }
 
+    @Test func `a retry of the leader also retries its followers`() throws {
+        let (photo, sidecar) = try queueBoth()
+        try end(photo, as: .failed)
+        try bench.turn()
+        #expect(try bench.transfer(sidecar).state == .failed)
+        try bench.ledger.write { _ = try $0.handle(.retried(now: bench.now), transfer: photo, now: bench.now) }
+        try bench.turn()
+        #expect(try bench.transfer(sidecar).state == .waiting)
+        try end(photo, as: .completed, storedAt: "https://host.test/photos/a.jpg")
+        try bench.turn()
+        #expect(isStarted(sidecar))
+    }
+
     @Test func `a follower whose leader is not in the ledger begins`() throws {
         let (photo, sidecar) = try queueBoth()
         try bench.ledger.write { _ = try TransferRecord.deleteOne($0.database, key: photo) }

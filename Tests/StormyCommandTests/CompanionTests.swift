@@ -182,6 +182,19 @@ import Testing
         }
     }
 
+    @Test func `a photo that is added again after its video arrived is linked to the video`() async throws {
+        try await playImmich { home, store in
+            let photo = try home.write(LivePhotoFiles.photo("1", identifier: Self.first), to: "camera/IMG_1.jpg").path
+            try home.write(LivePhotoFiles.video("1", identifier: Self.first), to: "camera/IMG_1.mov")
+            store.refuse(fileNamed: "IMG_1.jpg")
+            #expect(try await home.stormy("upload", "--wait", photo).status == 69)
+            #expect(try await home.stormy("transfers", "clear").status == 0)
+            store.refuse(fileNamed: nil)
+            let again = try await home.stormy("upload", "--wait", photo)
+            #expect(again.status == 0 && store.livePhotos.count == 1, "\(again)")
+        }
+    }
+
     @Test func `a photo is not sent to Immich if its video is refused`() async throws {
         try await playImmich { home, store in
             let photo = try home.write(LivePhotoFiles.photo("1", identifier: Self.first), to: "camera/IMG_1.jpg")
@@ -210,7 +223,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("+02:00", "2026-07-14T10:00:00Z"), ("-03:30", "2026-07-14T15:30:00Z"), ("Z", nil), ("+99:99", nil), ("+0530", nil),
+        ("+02:00", "2026-07-14T10:00:00Z"), ("-03:30", "2026-07-14T15:30:00Z"), ("Z", "2026-07-14T12:00:00Z"), ("+99:99", nil),
+        ("+0530", nil),
     ]) func `the offset of the Exif date is used`(_ offset: String, _ expected: String?) throws {
         let date = try #require(
             PhotoDate.inExif(LivePhotoFiles.photo("a", date: "2026:07:14 12:00:00", offset: offset)))
@@ -279,6 +293,30 @@ import Testing
             let upload = try await home.stormy("upload", "--wait", photo.path)
             #expect(upload.status == 0 && upload.errors.contains("a.jpg.xmp is not uploaded, because"), "\(upload)")
             #expect(store.arrived == ["a.jpg"])
+        }
+    }
+
+    @Test(arguments: [String.Encoding.utf16, .utf32, .utf32LittleEndian])
+    func `an XMP file in another encoding leaks no location`(
+        _ encoding: String.Encoding
+    ) async throws {
+        try await PhotoHome.play { home, store in
+            let photo = try home.picture("a.jpg").path
+            let text = "<x:xmpmeta><rdf:RDF exif:GPSLatitude=\"52,30.5N\" exif:GPSLongitude=\"13,24.5E\"/></x:xmpmeta>"
+            try home.write(#require(text.data(using: encoding)), to: "camera/a.jpg.xmp")
+            #expect(try await home.stormy("upload", "--wait", photo).status == 0)
+            #expect(store.arrived == ["a.jpg"])
+        }
+    }
+
+    @Test func `a companion whose name is taken is reported`() async throws {
+        try await PhotoHome.play(Self.keeping) { home, store in
+            let photo = try home.picture("a.jpg").path
+            try home.write(Self.xmp, to: "camera/a.jpg.xmp")
+            try Data("other".utf8).write(to: store.directory.appendingPathComponent("a.jpg.xmp"))
+            let upload = try await home.stormy("upload", "--wait", photo)
+            #expect(
+                upload.status == 0 && upload.errors.contains("the server has another file with the name a.jpg.xmp"), "\(upload)")
         }
     }
 

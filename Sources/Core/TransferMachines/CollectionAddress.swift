@@ -186,7 +186,7 @@ package enum RemoteName {
 
     /// Returns a valid path segment for any name. Separators become `_`, because some servers decode an encoded slash. Control
     /// characters become `_`, and the names `.` and `..` are replaced because they mean other folders.
-    static func safe(_ name: String) -> String {
+    package static func safe(_ name: String) -> String {
         let cleaned = String(
             String.UnicodeScalarView(
                 name.unicodeScalars.map { $0 == "/" || $0 == "\\" || $0.value < 32 || $0.value == 127 ? "_" : $0 }))

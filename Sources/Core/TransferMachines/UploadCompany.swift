@@ -21,6 +21,8 @@ package struct UploadCompany: Codable, Equatable, Sendable {
     /// The server's identifier of the photo that this video belongs to. The server links the two files after the upload.
     package var photo: String?
     package var sidecar: Sidecar?
+    /// The name with which the names of the group stay equal. `nil` if this upload has no leader.
+    package var expectedName: String?
 
     package init(leader: String? = nil, followers: [String] = [], sidecar: Sidecar? = nil) {
         (self.leader, self.followers, self.sidecar) = (leader, followers, sidecar)
@@ -55,14 +57,15 @@ extension UploadOrder {
     /// photo was queued earlier, the leader is the photo, and the video is linked to it.
     ///
     /// - Parameter url: The address of the leader's file on the server. `nil` if the address is unknown.
-    package mutating func join(_ leader: UploadOrder?, storedAt url: String?) {
+    package mutating func join(_ leaderName: String?, storedAt url: String?) {
         company?.leader = nil
         guard let last = url.flatMap({ URL(string: $0) })?.pathComponents.last else { return }
         if method.isPhotoLibrary {
             guard last != "photos" else { return }
             if company?.isVideo == true { company?.photo = last } else { company?.video = last }
-        } else if let leader, method.hasFolders {
-            fileName = Self.name(fileName, of: leader.fileName, storedAs: last)
+        } else if let leaderName, method.hasFolders {
+            fileName = Self.name(fileName, of: leaderName, storedAs: last)
+            company?.expectedName = fileName
         }
     }
 

@@ -181,7 +181,17 @@ extension LedgerTransaction {
             }
         }
         if transfer.state.isTerminal { try wakeFollowers(of: transfer, now: now) }
+        if case .retried = event, !transfer.state.isTerminal { try retryFollowers(of: transfer, now: now) }
         return commands
+    }
+
+    /// Retries the uploads that failed because this upload failed.
+    private func retryFollowers(of transfer: TransferRecord, now: Date) throws {
+        guard let keys = transfer.upload?.company?.followers, !keys.isEmpty else { return }
+        for var follower in try transfers(ofKeys: keys, session: transfer.session).values
+        where follower.state == .failed && follower.upload?.company?.leader == transfer.key {
+            try handle(.retried(now: now), &follower, now: now)
+        }
     }
 
     /// Ends the waits of the uploads that begin after this upload.

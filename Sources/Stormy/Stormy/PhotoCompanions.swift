@@ -57,6 +57,15 @@ package struct PhotoCompanions {
         }
     }
 
+    /// Returns a file that was queued before, with the sidecars that influence its upload.
+    mutating func file(_ path: String, role: PhotoFile.Role) -> PhotoFile {
+        var file = PhotoFile(path: path, role: role)
+        let photo = group(of: PhotoFile(path: role.owner ?? path, isKnownPhotoOnly: false))[0]
+        file.google = photo.google
+        if role == .photo { file.sidecar = photo.sidecar }
+        return file
+    }
+
     private mutating func group(of file: PhotoFile) -> [PhotoFile] {
         let path = file.path
         guard case .photo = PhotoFormat.detect(at: URL(exactPath: path)) else { return [file] }
@@ -141,7 +150,10 @@ package struct PhotoCompanions {
     /// Returns whether the beginning of a file is the beginning of an XMP file, or of a JSON file of Google Photos. Another file
     /// can have the name of a sidecar, for example a link to a file with a secret.
     static func isSidecar(_ content: Data) -> Bool {
-        // XMP files can be encoded in UTF-16, so NUL bytes are left out.
+        // XMP files can be encoded in UTF-16, so NUL bytes are left out. The search for locations does not support UTF-32.
+        let isUTF16 =
+            content.starts(with: [0xFF, 0xFE]) && !content.starts(with: [0xFF, 0xFE, 0, 0]) || content.starts(with: [0xFE, 0xFF])
+        guard isUTF16 || !content.contains(0) else { return false }
         let text = content.prefix(64 << 10).filter { $0 != 0 }
         return ["<x:xmpmeta", "<rdf:RDF", "\"photoTakenTime\"", "\"creationTime\""].contains {
             text.range(of: Data($0.utf8)) != nil

@@ -15,7 +15,12 @@ package struct PhotoDate: Equatable, Sendable {
     package private(set) var source = PhotoTime.Source.exifWithoutOffset
 
     package init?(year: Int, month: Int, day: Int) {
-        guard (1...9999).contains(year), (1...12).contains(month), (1...31).contains(day) else { return nil }
+        guard (1...9998).contains(year), (1...12).contains(month), (1...31).contains(day) else { return nil }
+        // A day such as February 30 becomes a day of the next month.
+        var parts = tm()
+        (parts.tm_year, parts.tm_mon, parts.tm_mday) = (Int32(year - 1900), Int32(month - 1), Int32(day))
+        _ = timegm(&parts)
+        guard parts.tm_mon == month - 1 else { return nil }
         (self.year, self.month, self.day) = (year, month, day)
     }
 
@@ -54,12 +59,15 @@ package struct PhotoDate: Equatable, Sendable {
     ///
     /// - Parameter google: The path of the JSON file that belongs to the photo. `nil` if no such file exists.
     package static func of(_ file: URL, google: String? = nil) -> PhotoDate? {
-        if let date = OriginalBytes.metadata(of: file.path).flatMap(inExif) { return date }
+        if let date = inExif(file) { return date }
         if let time = google.flatMap(GoogleSidecar.init(path:))?.takenAt, let date = PhotoDate(time, .google) { return date }
         var information = stat()
         guard stat(file.path, &information) == 0 else { return nil }
         return PhotoDate(information.st_mtim.tv_sec, .file)
     }
+
+    /// Returns the date in the Exif data of a photo. `nil` if the photo has no such date.
+    static func inExif(_ file: URL) -> PhotoDate? { OriginalBytes.metadata(of: file.path).flatMap(inExif) }
 
     /// Returns the first date in a TIFF structure: DateTimeOriginal (Exif 2.3, 4.6.5), or DateTime if no structure has an original
     /// date.
@@ -115,7 +123,8 @@ extension PhotoDestination {
         guard let path else { return url }
         let date = path.contains("{") ? date() : nil
         func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        let values = date.map { [("{year}", "\($0.year)"), ("{month}", two($0.month)), ("{day}", two($0.day))] } ?? []
+        let values =
+            date.map { [("{year}", String($0.dayText.prefix(4))), ("{month}", two($0.month)), ("{day}", two($0.day))] } ?? []
         return path.split(separator: "/").reduce(url) { folder, part in
             let name = values.reduce(String(part)) { $0.replacing($1.0, with: $1.1) }
             // A photo without a date is stored in folders with the name "unknown".

@@ -55,9 +55,6 @@ enum PhotoGroups {
         _ photos: [PhotoUploads.Prepared], _ submitted: [String: String], _ destination: PhotoDestination, _ store: StormyStore
     ) throws {
         let tasks = Dictionary(photos.map { ($0.path, $0.task) }) { one, _ in one }
-        func key(_ path: String) throws -> String? {
-            try submitted[path] ?? store.submission(ofFile: path, to: destination.identity)
-        }
         for companion in photos {
             guard let owner = companion.role.owner else { continue }
             let photo = PathName.absolute(owner)
@@ -65,9 +62,15 @@ enum PhotoGroups {
             let (leader, follower) = isVideoFirst ? (companion.path, photo) : (photo, companion.path)
             // Other keys need a search in the store.
             guard submitted[leader] != nil || submitted[follower] != nil else { continue }
-            guard let leaderKey = try key(leader), let followerKey = try key(follower) else { continue }
+            let known = submitted[leader] == nil ? try store.upload(ofFile: leader, to: destination.identity) : nil
+            if let url = known?.remoteURL, known?.state == .completed {
+                tasks[follower]?.delivery.join(URL(exactPath: leader).lastPathComponent, storedAt: url, asVideo: !isVideoFirst)
+                continue
+            }
+            guard let leaderKey = submitted[leader] ?? known?.submission else { continue }
             if submitted[follower] != nil { tasks[follower]?.delivery.follow(leaderKey, asVideo: !isVideoFirst) }
-            if submitted[leader] != nil { tasks[leader]?.delivery.lead(followerKey) }
+            let followerKey = try submitted[follower] ?? store.upload(ofFile: follower, to: destination.identity)?.submission
+            if let followerKey, submitted[leader] != nil { tasks[leader]?.delivery.lead(followerKey) }
         }
     }
 }

@@ -196,12 +196,12 @@ package struct PhotoReconciliation {
                 option: photo.keepsLocation, destination: destination, configuration: settings.keepsLocation),
             storm: photo.storm, tells: photo.tells, isHeld: photo.isForLater)
         let uploads = PhotoUploads(store: store)
+        var companions = PhotoCompanions(destination, order.location)
         let made = logged(path) {
-            try copy.map { try uploads.prepare(copy: $0, of: path, order) }
-                ?? uploads.prepare(PhotoFile(path: path, role: photo.role), order)
+            let file = companions.file(path, role: photo.role)
+            return try copy.map { try uploads.prepare(copy: $0, of: file, order) } ?? uploads.prepare(file, order)
         }
-        guard var prepared = made else { return .waits }
-        prepared.role = photo.role
+        guard let prepared = made else { return .waits }
         if case .hold(let reason) = prepared.privacy {
             prepared.task.discardSnapshot()
             try change(photo, to: .held, reason)

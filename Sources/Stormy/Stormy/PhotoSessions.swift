@@ -67,4 +67,15 @@ extension PhotoUploads {
     static func states(of photos: [PhotoRecord]) throws -> [String: BackgroundTransferStatus.State] {
         try BackgroundTransfers.states(ofKeys: photos.compactMap(\.submission), session: sessionIdentifier)
     }
+
+    /// - Throws: ``PhotoUploadError/cannotRead(path:reason:)``.
+    static func format(of copy: URL, _ path: String) throws -> PhotoFormat? {
+        switch PhotoFormat.detect(at: copy) {
+        case .photo(let format): return format
+        case .other: return nil
+        case .unreadable(let code):
+            throw PhotoUploadError.cannotRead(
+                path: path, reason: "the copy of the file cannot be read: \(String(cString: strerror(code)))")
+        }
+    }
 }

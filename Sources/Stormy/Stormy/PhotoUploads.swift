@@ -147,10 +147,7 @@ package struct PhotoUploads: Sendable {
         task.isRefusalRead = true
         task.delivery = UploadDelivery(destination.way, fileName: name ?? file.lastPathComponent)
         if photo.role == .photo { task.delivery.takenAt = date?.time }
-        if let sidecar = photo.sidecar {
-            try refuseOwnFile(sidecar) { () throws(OwnFiles.Unknown) in try ownFiles.contain(sidecar) }
-            task.delivery.company = UploadCompany(sidecar: try PhotoCompanions.attachment(sidecar))
-        }
+        try attach(photo, to: task)
         task.delivery.onlyChecks = sessions.onlyChecks
         var (privacy, isPhoto) = (PhotoPrivacy.unchanged, false)
         var version: PhotoOriginal.Version?
@@ -195,8 +192,13 @@ package struct PhotoUploads: Sendable {
     private struct CleanerInterrupted: Error {}
 
     /// Prepares a copy that was made and cleaned before. The original file may not exist any more.
-    func prepare(copy: BackgroundTransfers.LeftCopy, of path: String, _ order: BatchOptions) throws -> Prepared {
-        let date = PhotoDate.of(copy.file)
+    func prepare(copy: BackgroundTransfers.LeftCopy, of photo: PhotoFile, _ order: BatchOptions) throws -> Prepared {
+        let path = photo.path
+        // The copy of a photo contains its Exif data. The original may not exist any more.
+        let owner = photo.role.owner ?? path
+        let date =
+            (photo.role == .photo ? PhotoDate.inExif(copy.file) : nil)
+            ?? PhotoDate.of(access(owner, R_OK) == 0 ? URL(exactPath: owner) : copy.file, google: photo.google)
         let request = Self.request(to: order.destination, folder: order.destination.folder(for: date))
         let task = sessions.session(for: order.destination).uploadTask(with: request, fromFile: copy.file)
         task.startsSuspended = order.isHeld
@@ -216,7 +218,17 @@ package struct PhotoUploads: Sendable {
             privacy = try clean(copy, format, order, mayTryAgain: false)
             return privacy != .unchanged
         }
-        return Prepared(path: path, task: task, digest: snapshot.sha256, privacy: privacy, isPhoto: isPhoto)
+        try attach(photo, to: task)
+        var prepared = Prepared(path: path, task: task, digest: snapshot.sha256, privacy: privacy, isPhoto: isPhoto)
+        prepared.role = photo.role
+        return prepared
+    }
+
+    /// Adds the XMP file that is sent in the form of the photo.
+    private func attach(_ photo: PhotoFile, to task: URLSessionUploadTask) throws {
+        guard let sidecar = photo.sidecar else { return }
+        try refuseOwnFile(sidecar) { () throws(OwnFiles.Unknown) in try ownFiles.contain(sidecar) }
+        task.delivery.company = UploadCompany(sidecar: try PhotoCompanions.attachment(sidecar))
     }
 
     /// Throws an error if a file belongs to the app.
@@ -366,17 +378,6 @@ package struct PhotoUploads: Sendable {
             return .failure(PhotoUploadError.cannotRead(path: prepared.path, reason: reason))
         }
         return .success(prepared.queued(as: begun.photo.id!, number, note))
-    }
-
-    /// - Throws: ``PhotoUploadError/cannotRead(path:reason:)``.
-    private static func format(of copy: URL, _ path: String) throws -> PhotoFormat? {
-        switch PhotoFormat.detect(at: copy) {
-        case .photo(let format): return format
-        case .other: return nil
-        case .unreadable(let code):
-            throw PhotoUploadError.cannotRead(
-                path: path, reason: "the copy of the file cannot be read: \(String(cString: strerror(code)))")
-        }
     }
 
     private func clean(_ copy: URL, _ format: PhotoFormat?, _ order: BatchOptions, mayTryAgain: Bool) throws -> PhotoPrivacy {

@@ -166,13 +166,13 @@ extension StormyStore {
         var isSidecar = false
     }
 
-    /// Returns the submission key of the newest upload of a file that was not cancelled and did not fail.
-    func submission(ofFile path: String, to destination: String) throws -> String? {
+    /// Returns the newest upload of a file that was not cancelled and did not fail.
+    func upload(ofFile path: String, to destination: String) throws -> PhotoRecord? {
         try queue.read { database in
-            try String.fetchOne(
+            try PhotoRecord.fetchOne(
                 database.cachedStatement(
                     sql: """
-                        SELECT submission FROM photo WHERE path = ? AND destination = ? AND state IN ('queued', 'completed')
+                        SELECT * FROM photo WHERE path = ? AND destination = ? AND state IN ('queued', 'completed')
                         ORDER BY id DESC LIMIT 1
                         """), arguments: [path, destination])
         }

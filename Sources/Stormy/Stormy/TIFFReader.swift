@@ -36,11 +36,13 @@ struct TIFFReader {
         return entries
     }
 
-    /// Returns the text of an entry with type ASCII, up to `limit` characters. A text of up to four bytes is in the entry itself,
-    /// and is not read.
+    /// Returns the text of an entry with type ASCII, up to `limit` characters.
     func text(_ entry: Entry, limit: Int) -> String {
-        guard entry.count > 4 else { return "" }
-        let bytes = (0..<min(entry.count, limit)).compactMap { number(at: entry.value + $0, bytes: 1) }
+        // A text of up to four bytes is in the entry itself.
+        let bytes = (0..<min(entry.count, limit)).compactMap { index in
+            if entry.count > 4 { return number(at: entry.value + index, bytes: 1) }
+            return entry.value >> (isLittleEndian ? 8 * index : 24 - 8 * index) & 0xFF
+        }
         return String(decoding: bytes.prefix { $0 != 0 }.map { UInt8($0) }, as: UTF8.self)
     }
 

@@ -29,6 +29,11 @@ enum LivePhotoFiles {
         var directory = number(entries.count, 2)
         let start = 26 + 2 + 12 * entries.count + 4
         for (tag, type, bytes) in entries {
+            // A value of up to four bytes is in the entry itself.
+            guard bytes.count > 4 else {
+                directory += number(tag, 2) + number(type, 2) + number(bytes.count, 4) + bytes + Data(count: 4 - bytes.count)
+                continue
+            }
             directory += entry(tag, type, bytes.count, start + values.count)
             values += bytes
         }

@@ -40,6 +40,20 @@ public struct UploadDelivery: Sendable, Equatable {
         company = changed
     }
 
+    /// Connects the upload with another upload that is complete.
+    ///
+    /// - Parameters:
+    ///   - name: The requested name of the other file.
+    ///   - url: The address at which the server stores the other file.
+    package mutating func join(_ name: String, storedAt url: String, asVideo: Bool) {
+        var order = UploadOrder(method: way.kind, fileName: fileName ?? "", byteCount: 0, token: "")
+        order.company = company ?? UploadCompany()
+        order.company?.isVideo = asVideo
+        order.join(name, storedAt: url)
+        company = order.company
+        if fileName != nil { fileName = order.fileName }
+    }
+
     /// Ends the wait of the upload with this stored submission key when this upload is complete.
     package mutating func lead(_ key: String) {
         company = company ?? UploadCompany()

@@ -213,11 +213,20 @@ struct AttemptEnding {
         let sent = transfer.sha256 ?? transfer.sourceSHA256
         guard sent == transfer.sourceSHA256 else { return try pass.end(&transfer, as: .failed, damage) }
         transfer.sha256 = sent
-        transfer.note = ["stored as \(remoteURL)", machine.remark].compactMap { $0 }.joined(separator: "; ")
+        let remark = machine.remark ?? Self.remark(on: transfer, at: remoteURL)
+        transfer.note = ["stored as \(remoteURL)", remark].compactMap { $0 }.joined(separator: "; ")
         transfer.receipt = UploadReceipt(
             url: remoteURL, byteCount: transfer.upload?.byteCount ?? transfer.bytesDone, sha256: sent ?? "", storedAt: pass.now,
-            proof: machine.proof, checkedAt: nil, remark: machine.remark)
+            proof: machine.proof, checkedAt: nil, remark: remark)
         try pass.end(&transfer, as: .completed)
+    }
+
+    /// Returns a remark if the name of a companion does not follow the name of its photo.
+    private static func remark(on transfer: TransferRecord, at remoteURL: String) -> String? {
+        guard let expected = transfer.upload?.company?.expectedName, let stored = URL(string: remoteURL)?.lastPathComponent,
+            stored != RemoteName.safe(expected)
+        else { return nil }
+        return "the server has another file with the name \(expected), so the name differs from the name of the photo"
     }
 
     // MARK: Waiting

@@ -1,4 +1,5 @@
 import BackgroundLedger
+import Foundation
 import TransferMachines
 
 /// The upload that must be complete before another upload begins, for example the upload of a photo before the upload of its
@@ -8,6 +9,9 @@ enum LeadingUpload {
     /// started often for a paused leader.
     private static let pause = 86_400.0
 
+    /// The code of an upload that failed because its leader failed.
+    static let failure = URLError.Code.resourceUnavailable
+
     /// Returns whether an upload can begin. If its leader is not complete, the upload waits. If its leader failed, the upload
     /// fails.
     static func allows(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> Bool {
@@ -16,12 +20,12 @@ enum LeadingUpload {
         switch leader?.state {
         // The row of the leader is removed only some time after its end.
         case nil, .completed:
-            transfer.upload?.join(leader?.upload, storedAt: leader?.receipt?.url)
+            transfer.upload?.join(leader?.upload?.fileName, storedAt: leader?.receipt?.url)
             transfer.note = nil
             return true
         case .failed, .cancelled:
             try pass.fail(
-                &transfer, .resourceUnavailable,
+                &transfer, failure,
                 "\(leader?.upload?.fileName ?? "") was not uploaded, and this file belongs to it.")
         case .queued, .running, .waiting, .paused:
             // The leader may have been queued by an earlier command.
