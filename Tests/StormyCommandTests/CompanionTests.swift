@@ -309,6 +309,51 @@ import Testing
         }
     }
 
+    @Test func `the sidecars of a copied folder are not sent again, and new sidecars keep the number of their photo`()
+        async throws
+    {
+        try await PhotoHome.play(Self.keeping) { home, store in
+            try Data("other".utf8).write(to: store.directory.appendingPathComponent("a.jpg"))
+            let photo = try home.picture("a.jpg")
+            try home.write(Self.xmp, to: "camera/a.jpg.xmp")
+            #expect(try await home.stormy("upload", "--wait", photo.path).status == 0)
+            let copy = home.folder.appendingPathComponent("copy")
+            try FileManager.default.copyItem(at: home.camera, to: copy)
+            try home.write(Self.google(1_700_000_000), to: "copy/a.jpg.json")
+            let again = try await home.stormy("upload", "--wait", "--recursive", copy.path)
+            #expect(again.status == 0 && again.output.contains("Queued 1 companion file for home."), "\(again)")
+            #expect(store.arrived == ["a-1.jpg", "a-1.jpg.json", "a-1.jpg.xmp", "a.jpg"])
+        }
+    }
+
+    @Test func `a Live Photo whose video is not complete is not sent`() async throws {
+        try await PhotoHome.play { home, store in
+            let photo = try home.write(LivePhotoFiles.photo("1", identifier: Self.first), to: "camera/IMG_1.jpg").path
+            let video = LivePhotoFiles.video("1", identifier: Self.first)
+            for part in [Data(), video.prefix(1_000), video.dropLast(10)] {
+                try home.write(Data(part), to: "camera/IMG_1.mov")
+                let upload = try await home.stormy("upload", "--wait", photo)
+                #expect(upload.status == 74 && upload.errors.contains("it is not a complete video"), "\(upload)")
+            }
+            try home.write(video, to: "camera/IMG_1.mov")
+            #expect(try await home.stormy("upload", "--wait", photo).status == 0)
+            #expect(store.arrived == ["IMG_1.jpg", "IMG_1.mov"])
+        }
+    }
+
+    @Test func `Immich receives the XMP file with the name of the photo, and the other file is named`() async throws {
+        try await playImmich { home, store in
+            let photo = try home.picture("a.jpg").path
+            try home.write(Self.xmp + Data("<!-- photo -->".utf8), to: "camera/a.jpg.xmp")
+            try home.write(Self.xmp, to: "camera/a.xmp")
+            let upload = try await home.stormy("upload", "--wait", "--recursive", home.camera.path)
+            #expect(
+                upload.status == 0 && upload.errors.contains("a.xmp is not uploaded, because Immich accepts one"), "\(upload)")
+            #expect(!upload.errors.contains("skipped") && store.sidecars == [Self.xmp + Data("<!-- photo -->".utf8)])
+            _ = photo
+        }
+    }
+
     @Test func `a companion whose name is taken is reported`() async throws {
         try await PhotoHome.play(Self.keeping) { home, store in
             let photo = try home.picture("a.jpg").path

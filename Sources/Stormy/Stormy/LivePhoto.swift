@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import ProcessSupport
 
 /// Decides whether a photo and a video are a Live Photo of Apple.
@@ -18,12 +19,26 @@ enum LivePhoto {
     /// more probably a video of a camera that gives equal names to photos and videos.
     private static let longest = 6.0
 
+    /// The relation of a video with the name of a photo to this photo.
+    enum Relation: Equatable {
+        case pair
+        case unrelated
+        /// The photo is a Live Photo, and the video cannot be read now. The text contains the reason.
+        case unknown(String)
+    }
+
     /// Returns whether a video with the same name belongs to a photo.
-    static func isPair(photo: String, video: String) -> Bool {
-        guard let movie = Movie(path: video) else { return false }
-        if let first = identifier(ofPhoto: photo), let second = movie.identifier { return first == second }
-        guard let seconds = movie.seconds, seconds <= longest else { return false }
-        return haveEqualTimes(photo, video, movie)
+    static func isPair(photo: String, video: String) -> Bool { relation(photo: photo, video: video) == .pair }
+
+    static func relation(photo: String, video: String) -> Relation {
+        let own = identifier(ofPhoto: photo)
+        let movie: Movie
+        do throws(Movie.Unreadable) { movie = try Movie(path: video) } catch {
+            return own == nil ? .unrelated : .unknown(error.reason)
+        }
+        if let own, let other = movie.identifier { return own == other ? .pair : .unrelated }
+        guard let seconds = movie.seconds, seconds <= longest else { return .unrelated }
+        return haveEqualTimes(photo, video, movie) ? .pair : .unrelated
     }
 
     /// Compares the times at which the files were taken. If one of these times is not known, compares the times of the files.
@@ -56,26 +71,25 @@ enum LivePhoto {
     private static let appleNote = Data("Apple iOS\0\0\u{1}MM".utf8)
 
     /// Returns the content identifier in the metadata of a QuickTime video. `nil` if the video has none.
-    static func identifier(ofVideo path: String) -> String? { Movie(path: path)?.identifier }
+    static func identifier(ofVideo path: String) -> String? { (try? Movie(path: path))?.identifier }
 }
 
 /// The metadata of a QuickTime or MP4 video.
 private struct Movie {
+    struct Unreadable: Error {
+        let reason: String
+    }
+
     let identifier: String?
     /// The length in seconds. `nil` if the length is not known.
     var seconds: Double?
     var createdAt: Date?
 
-    /// The maximum size in bytes of a video that is read. Videos of Live Photos have a few megabytes.
-    private static let largest = 64 << 20
     /// The seconds from 1904, where the times of videos begin, to 1970.
     private static let epoch = 2_082_844_800.0
 
-    /// Returns `nil` if the file is not a video, or if its metadata are not in its first bytes.
-    init?(path: String) {
-        guard let data = OriginalBytes.read(path, limit: Self.largest),
-            let movie = MovieBox.all(data).first(where: { $0.type == "moov" })
-        else { return nil }
+    init(path: String) throws(Unreadable) {
+        let movie = MovieBox(type: "moov", number: 0, content: try Self.metadata(of: path))
         identifier = Self.identifier(in: movie)
         guard let header = movie.inner("mvhd")?.content, let version = header.first, version <= 1 else { return }
         // Version 1 has times of 8 bytes (ISO 14496-12, 8.2.2).
@@ -86,6 +100,43 @@ private struct Movie {
         let (created, scale, length) = (number(4, size), number(4 + 2 * size, 4), number(8 + 2 * size, size))
         if scale > 0 { seconds = length / scale }
         if created > Self.epoch { createdAt = Date(timeIntervalSince1970: created - Self.epoch) }
+    }
+
+    /// The maximum size in bytes of the metadata, and the maximum number of boxes.
+    private static let (largest, mostBoxes) = (16 << 20, 1_000)
+
+    /// Returns the content of the box `moov`. Only the headers of the other boxes are read, because a video can be large.
+    private static func metadata(of path: String) throws(Unreadable) -> Data {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw Unreadable(reason: String(cString: strerror(errno))) }
+        defer { close(descriptor) }
+        var information = stat()
+        guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG else {
+            throw Unreadable(reason: "it is not a file")
+        }
+        let end = Int(information.st_size)
+        var (start, found) = (0, Data())
+        for _ in 0..<mostBoxes where start < end {
+            guard let header = bytes(descriptor, at: start, count: min(16, end - start)), header.count >= 8 else { break }
+            func number(_ range: Range<Int>) -> Int { header[range].reduce(0) { $0 << 8 | Int($1) } }
+            var (size, content) = (number(0..<4), 8)
+            if size == 0 { size = end - start }
+            if size == 1, header.count == 16 { (size, content) = (number(8..<16), 16) }
+            guard size >= content, size <= end - start else { break }
+            if header[4..<8].elementsEqual("moov".utf8) {
+                found = bytes(descriptor, at: start + content, count: min(size - content, largest)) ?? Data()
+            }
+            start += size
+        }
+        // A program may still be writing the file.
+        guard start == end, !found.isEmpty else { throw Unreadable(reason: "it is not a complete video") }
+        return found
+    }
+
+    private static func bytes(_ descriptor: Int32, at offset: Int, count: Int) -> Data? {
+        var data = Data(count: count)
+        let done = data.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, count, off_t(offset)) }
+        return done == count ? data : nil
     }
 
     private static func identifier(in movie: MovieBox) -> String? {

@@ -71,12 +71,19 @@ package struct PhotoCompanions {
         guard case .photo = PhotoFormat.detect(at: URL(exactPath: path)) else { return [file] }
         var photo = file
         var companions: [PhotoFile] = []
-        if let video = video(of: path) { companions.append(PhotoFile(path: video, role: .video(of: path))) }
+        switch video(of: path) {
+        case .none: break
+        case .found(let video): companions.append(PhotoFile(path: video, role: .video(of: path)))
+        case .unreadable(let reason): photo.refusal = reason
+        }
         photo.google = sidecars(of: path, GoogleSidecar.names).first { GoogleSidecar(path: $0) != nil }
         for sidecar in sidecars(of: path, Self.xmpNames) + [photo.google].compactMap({ $0 }) {
+            photo.sidecars.append(sidecar)
             if let obstacle = obstacle(to: sidecar, isXMP: sidecar != photo.google) {
                 photo.notes.append("\(URL(exactPath: sidecar).lastPathComponent) is not uploaded, because \(obstacle)")
-                photo.unsentSidecars.append(sidecar)
+            } else if photo.sidecar != nil {
+                let name = URL(exactPath: sidecar).lastPathComponent
+                photo.notes.append("\(name) is not uploaded, because Immich accepts one XMP file for each photo")
             } else if destination.way.kind.isPhotoLibrary {
                 photo.sidecar = sidecar
                 if let note = Self.otherDate(in: sidecar, of: path) { photo.notes.append(note) }
@@ -90,24 +97,39 @@ package struct PhotoCompanions {
 
     // MARK: Videos
 
-    private mutating func video(of photo: String) -> String? {
+    private enum Video {
+        case none
+        case found(String)
+        /// The photo is a Live Photo, and its video cannot be read. The text contains the reason.
+        case unreadable(String)
+    }
+
+    private mutating func video(of photo: String) -> Video {
         let url = URL(exactPath: photo)
-        guard LivePhoto.photoExtensions.contains(url.pathExtension) else { return nil }
+        guard LivePhoto.photoExtensions.contains(url.pathExtension) else { return .none }
+        let stem = String(photo.dropLast(url.pathExtension.count))
+        let sameName = LivePhoto.videoExtensions.map { stem + $0 }.first { access($0, F_OK) == 0 }
+        if let sameName {
+            switch LivePhoto.relation(photo: photo, video: sameName) {
+            case .pair: return .found(sameName)
+            case .unknown(let reason):
+                let name = URL(exactPath: sameName).lastPathComponent
+                return .unreadable("\(name), the video of this Live Photo, cannot be read: \(reason)")
+            case .unrelated: break
+            }
+        }
         let folder = Self.folder(of: photo)
         var known = videos[folder] ?? Videos(paths: Self.videos(in: folder))
         defer { videos[folder] = known }
-        if known.paths.isEmpty { return nil }
-        let stem = String(photo.dropLast(url.pathExtension.count))
-        let sameName = LivePhoto.videoExtensions.map { stem + $0 }.first { access($0, F_OK) == 0 }
-        if let sameName, LivePhoto.isPair(photo: photo, video: sameName) { return sameName }
-        guard let identifier = LivePhoto.identifier(ofPhoto: photo) else { return nil }
+        if known.paths.isEmpty { return .none }
+        guard let identifier = LivePhoto.identifier(ofPhoto: photo) else { return .none }
         let found =
             known.byIdentifier
             ?? known.paths.reduce(into: [:]) { found, path in
                 if let identifier = LivePhoto.identifier(ofVideo: path) { found[identifier] = path }
             }
         known.byIdentifier = found
-        return found[identifier]
+        return found[identifier].map(Video.found) ?? .none
     }
 
     /// Returns the folder of a path as the user wrote it, with a slash at its end. The text is empty for the working folder.
@@ -149,21 +171,29 @@ package struct PhotoCompanions {
 
     /// Returns whether the beginning of a file is the beginning of an XMP file, or of a JSON file of Google Photos. Another file
     /// can have the name of a sidecar, for example a link to a file with a secret.
-    static func isSidecar(_ content: Data) -> Bool {
+    static func isSidecar(_ content: Data, isXMP: Bool) -> Bool {
         // XMP files can be encoded in UTF-16, so NUL bytes are left out. The search for locations does not support UTF-32.
         let isUTF16 =
             content.starts(with: [0xFF, 0xFE]) && !content.starts(with: [0xFF, 0xFE, 0, 0]) || content.starts(with: [0xFE, 0xFF])
         guard isUTF16 || !content.contains(0) else { return false }
         let text = content.prefix(64 << 10).filter { $0 != 0 }
-        return ["<x:xmpmeta", "<rdf:RDF", "\"photoTakenTime\"", "\"creationTime\""].contains {
+        let marks = isXMP ? ["<x:xmpmeta", "<rdf:RDF"] : ["\"photoTakenTime\"", "\"creationTime\""]
+        return marks.contains {
             text.range(of: Data($0.utf8)) != nil
         }
+    }
+
+    /// Throws an error if the copy of a sidecar has another content.
+    static func checkSidecar(_ copy: URL, of path: String) throws {
+        let start = OriginalBytes.read(copy.path, limit: 64 << 10) ?? Data()
+        guard !isSidecar(start, isXMP: path.lowercased().hasSuffix(".xmp")) else { return }
+        throw PhotoUploadError.cannotRead(path: path, reason: "the file is not an XMP file or a file of Google Photos")
     }
 
     /// Reads a sidecar that is sent in the form of its photo.
     static func attachment(_ path: String) throws -> UploadCompany.Sidecar {
         guard let content = OriginalBytes.read(path, limit: largestAttachment + 1), content.count <= largestAttachment,
-            isSidecar(content)
+            isSidecar(content, isXMP: true)
         else {
             throw PhotoUploadError.cannotRead(path: path, reason: "the file changed while it was read")
         }
@@ -192,7 +222,7 @@ package struct PhotoCompanions {
         guard let content = OriginalBytes.read(sidecar, limit: Self.largestAttachment + 1) else {
             return "the file cannot be read"
         }
-        guard Self.isSidecar(content) else { return "the file is not an XMP file" }
+        guard Self.isSidecar(content, isXMP: isXMP) else { return "the file is not an XMP file" }
         if kind.isPhotoLibrary, content.count > Self.largestAttachment { return "the file is larger than 1 MiB" }
         // The copy of a sidecar for a folder is also examined by the cleaner.
         let isExamined = isXMP && !kind.isPhotoLibrary && content.count <= Self.largestAttachment

@@ -35,8 +35,10 @@ package struct PhotoFile: Sendable, Equatable {
     var google: String?
     /// Sentences for the user about the photo.
     var notes: [String] = []
-    /// The sidecars that are not sent, for a reason that is in ``notes``.
-    package var unsentSidecars: [String] = []
+    /// All sidecars of the photo. If a sidecar is not sent, ``notes`` contains the reason.
+    package var sidecars: [String] = []
+    /// The reason why the photo is not sent, because its video cannot be read. `nil` if the photo can be sent.
+    var refusal: String?
 
     package enum Role: Sendable, Equatable {
         case photo

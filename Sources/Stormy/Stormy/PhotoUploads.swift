@@ -90,6 +90,8 @@ package struct PhotoUploads: Sendable {
         var original: PhotoOriginal?
         var privacy: PhotoPrivacy
         var role = PhotoFile.Role.photo
+        /// The digest of the photo that the file belongs to. `nil` for a photo.
+        var ownerDigest: String?
         var notes: [String] = []
         /// `true` if the file is a photo. Other files do not fulfil the photo request of a storm.
         let isPhoto: Bool
@@ -137,6 +139,7 @@ package struct PhotoUploads: Sendable {
         _ photo: PhotoFile, named name: String? = nil, in folder: URL? = nil, _ order: BatchOptions
     ) throws -> Prepared {
         let (file, path) = (URL(exactPath: photo.path), photo.path)
+        if let refusal = photo.refusal { throw PhotoUploadError.cannotRead(path: path, reason: refusal) }
         try refuseOwnFile(path) { () throws(OwnFiles.Unknown) in try ownFiles.contain(path) }
         let destination = order.destination
         // A companion is stored in the folder of its photo.
@@ -155,12 +158,7 @@ package struct PhotoUploads: Sendable {
             try task.takeSnapshot { copy in
                 let format = try Self.format(of: copy, path)
                 guard !photo.isKnownPhotoOnly || format != nil else { throw PhotoUploadError.isNoPhoto(path: path) }
-                if case .sidecar = photo.role,
-                    !PhotoCompanions.isSidecar(OriginalBytes.read(copy.path, limit: 64 << 10) ?? Data())
-                {
-                    throw PhotoUploadError.cannotRead(
-                        path: path, reason: "the file is not an XMP file or a file of Google Photos")
-                }
+                if case .sidecar = photo.role { try PhotoCompanions.checkSidecar(copy, of: path) }
                 isPhoto = format != nil
                 task.delivery.contentType = format.contentType
                 privacy = try clean(copy, format, order, mayTryAgain: mayTryAgain)
@@ -252,7 +250,8 @@ package struct PhotoUploads: Sendable {
     /// Queues photos in a few commits, because each commit takes more time than the other work.
     ///
     /// - Returns: the results in the order of the photos.
-    package func queue(_ photos: [Prepared], _ order: BatchOptions) throws -> [Swift.Result<Result, any Error>] {
+    package func queue(_ given: [Prepared], _ order: BatchOptions) throws -> [Swift.Result<Result, any Error>] {
+        let photos = try PhotoGroups.withOwners(given, order.destination, store)
         try store.renameDestination(to: order.destination)
         try recordOriginals(of: photos)
         let beginnings = try begin(photos, order)
@@ -363,8 +362,7 @@ package struct PhotoUploads: Sendable {
             path: photo.path, digest: photo.digest, storm: order.storm, destination: order.destination.identity,
             tells: order.tells, isForLater: order.isHeld, isPhoto: photo.isPhoto, keepsLocation: order.location.option,
             isForOneFile: order.destination.isForOneFile, isAgain: order.isAgain,
-            owner: photo.role.owner.map { PathName.absolute($0) },
-            isSidecar: photo.isSidecar)
+            owner: photo.role.owner.map { PathName.absolute($0) }, ownerDigest: photo.ownerDigest, isSidecar: photo.isSidecar)
     }
 
     private func outcome(

@@ -48,6 +48,8 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package var keepsLocation: Bool?
     /// The path of the photo that the file belongs to, if the file is a sidecar or the video of a Live Photo. `nil` for a photo.
     package var owner: String?
+    /// The digest of this photo.
+    var ownerDigest: String?
     /// The file is a sidecar. Two photos can have sidecars with equal content, and both sidecars are sent.
     var isSidecar = false
 
@@ -163,18 +165,21 @@ extension StormyStore {
         var isAgain = false
         /// The path of the photo that the file belongs to.
         var owner: String?
+        var ownerDigest: String?
         var isSidecar = false
     }
 
     /// Returns the newest upload of a file that was not cancelled and did not fail.
-    func upload(ofFile path: String, to destination: String) throws -> PhotoRecord? {
+    ///
+    /// - Parameter digest: The digest of the copy. If the digest is known, the file may have had another path.
+    func upload(ofFile path: String, digest: String? = nil, to destination: String) throws -> PhotoRecord? {
         try queue.read { database in
             try PhotoRecord.fetchOne(
                 database.cachedStatement(
                     sql: """
-                        SELECT * FROM photo WHERE path = ? AND destination = ? AND state IN ('queued', 'completed')
-                        ORDER BY id DESC LIMIT 1
-                        """), arguments: [path, destination])
+                        SELECT * FROM photo WHERE (digest = ?1 OR ?1 IS NULL AND path = ?2) AND destination = ?3
+                        AND state IN ('queued', 'completed') ORDER BY id DESC LIMIT 1
+                        """), arguments: [digest, path, destination])
         }
     }
 
@@ -189,9 +194,9 @@ extension StormyStore {
                 sql: """
                     SELECT * FROM photo WHERE digest = ?1 AND state IN ('queued', 'completed')
                     AND destination IS ?3 AND (?3 IS NOT NULL OR storm IS ?2 AND ?2 IS NOT NULL)
-                    AND isSidecar = ?4 AND (NOT isSidecar OR owner = ?5)
+                    AND isSidecar = ?4 AND (NOT isSidecar OR ownerDigest IS ?5)
                     ORDER BY state, id LIMIT 1
-                    """), arguments: [digest, storm, destination, new.isSidecar, new.owner])
+                    """), arguments: [digest, storm, destination, new.isSidecar, new.ownerDigest])
         if var again {
             // If the photo was queued or sent with its location, no record with the state `held` is added.
             guard state == .queued else { return BegunPhoto(photo: again, before: again) }
@@ -233,7 +238,7 @@ extension StormyStore {
         (photo.tells, photo.isForLater, photo.keepsLocation) = (new.tells, new.isForLater, new.keepsLocation)
         photo.submission = state == .queued ? newSubmission() : nil
         (photo.message, photo.changedAt) = (message, now)
-        (photo.owner, photo.isSidecar) = (new.owner, new.isSidecar)
+        (photo.owner, photo.ownerDigest, photo.isSidecar) = (new.owner, new.ownerDigest, new.isSidecar)
         try photo.save(database)
         return BegunPhoto(photo: photo, before: before)
     }
@@ -307,8 +312,8 @@ extension StormyStore {
                 database,
                 sql: """
                     SELECT EXISTS (SELECT 1 FROM photo WHERE digest = ? AND destination IS ? AND id <> ?
-                    AND state IN ('queued', 'completed') AND isSidecar = ? AND (NOT isSidecar OR owner = ?))
-                    """, arguments: [photo.digest, photo.destination, photo.id, photo.isSidecar, photo.owner])
+                    AND state IN ('queued', 'completed') AND isSidecar = ? AND (NOT isSidecar OR ownerDigest IS ?))
+                    """, arguments: [photo.digest, photo.destination, photo.id, photo.isSidecar, photo.ownerDigest])
             if isElsewhere == true { return .photoWasGivenAgain }
             if isForOneFile(photo.destination), try Self.isTaken(photo.destination, by: photo.digest, in: database) {
                 return .addressIsTaken

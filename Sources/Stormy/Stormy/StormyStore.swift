@@ -319,7 +319,7 @@ package final class StormyStore: Sendable {
         migrator.registerMigration("20: watched folders", migrate: PhotoFolderRecord.createTables)
         migrator.registerMigration("21: files that belong to photos") { database in
             try database.alter(table: "photo") { table in
-                table.add(column: "owner", .text)
+                for text in ["owner", "ownerDigest"] { table.add(column: text, .text) }
                 table.add(column: "isSidecar", .boolean).notNull().defaults(to: false)
             }
         }

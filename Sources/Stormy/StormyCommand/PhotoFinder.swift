@@ -47,7 +47,7 @@ struct PhotoFinder {
     /// - Returns: the found files, and the problems. The files of a group are consecutive.
     mutating func addCompanions(_ companions: PhotoCompanions, to found: [Found]) -> [Found] {
         var companions = companions
-        var positions: [PathName: Int] = [:]
+        var (positions, added): ([PathName: Int], Set<PathName>) = ([:], [])
         var (files, all): ([PhotoFile], [(position: Int, found: [Found])]) = ([], [])
         for (position, found) in found.enumerated() {
             switch found {
@@ -60,9 +60,9 @@ struct PhotoFinder {
         for group in companions.groups(of: files) {
             let names = group.map { PathName(PathName.absolute($0.path)) }
             all.append((names.compactMap { positions[$0] }.min() ?? 0, group.map(Found.file)))
-            let added = Set(names.dropFirst() + (group.first?.unsentSidecars ?? []).map { PathName(PathName.absolute($0)) })
-            skipped.removeAll { added.contains(PathName(PathName.absolute($0.text))) }
+            added.formUnion(names.dropFirst() + (group.first?.sidecars ?? []).map { PathName(PathName.absolute($0)) })
         }
+        skipped.removeAll { added.contains(PathName(PathName.absolute($0.text))) }
         return all.sorted { $0.position < $1.position }.flatMap(\.found)
     }
 

@@ -24,6 +24,7 @@ enum LeadingUpload {
             transfer.note = nil
             return true
         case .failed, .cancelled:
+            transfer.note = nil
             try pass.fail(
                 &transfer, failure,
                 "\(leader?.upload?.fileName ?? "") was not uploaded, and this file belongs to it.")
