@@ -74,7 +74,7 @@ package struct PhotoCompanions {
         switch video(of: path) {
         case .none: break
         case .found(let video): companions.append(PhotoFile(path: video, role: .video(of: path)))
-        case .unreadable(let reason): photo.refusal = reason
+        case .unreadable(let refusal): photo.refusal = refusal
         }
         photo.google = sidecars(of: path, GoogleSidecar.names).first { GoogleSidecar(path: $0) != nil }
         for sidecar in sidecars(of: path, Self.xmpNames) + [photo.google].compactMap({ $0 }) {
@@ -100,8 +100,8 @@ package struct PhotoCompanions {
     private enum Video {
         case none
         case found(String)
-        /// The photo is a Live Photo, and its video cannot be read. The text contains the reason.
-        case unreadable(String)
+        /// The photo is a Live Photo, and its video cannot be read.
+        case unreadable(PhotoFile.Refusal)
     }
 
     private mutating func video(of photo: String) -> Video {
@@ -114,7 +114,8 @@ package struct PhotoCompanions {
             case .pair: return .found(sameName)
             case .unknown(let reason):
                 let name = URL(exactPath: sameName).lastPathComponent
-                return .unreadable("\(name), the video of this Live Photo, cannot be read: \(reason)")
+                let why = "\(name), the video of this Live Photo, cannot be read: \(reason)"
+                return .unreadable(PhotoFile.Refusal(video: sameName, reason: why))
             case .unrelated: break
             }
         }

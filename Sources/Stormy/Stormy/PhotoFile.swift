@@ -37,8 +37,14 @@ package struct PhotoFile: Sendable, Equatable {
     var notes: [String] = []
     /// All sidecars of the photo. If a sidecar is not sent, ``notes`` contains the reason.
     package var sidecars: [String] = []
-    /// The reason why the photo is not sent, because its video cannot be read. `nil` if the photo can be sent.
-    var refusal: String?
+    /// The video of the photo, if the photo is not sent because its video cannot be read. `nil` if the photo can be sent.
+    var refusal: Refusal?
+
+    struct Refusal: Sendable, Equatable {
+        /// The path of the video.
+        let video: String
+        let reason: String
+    }
 
     package enum Role: Sendable, Equatable {
         case photo

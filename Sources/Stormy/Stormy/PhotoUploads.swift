@@ -139,7 +139,7 @@ package struct PhotoUploads: Sendable {
         _ photo: PhotoFile, named name: String? = nil, in folder: URL? = nil, _ order: BatchOptions
     ) throws -> Prepared {
         let (file, path) = (URL(exactPath: photo.path), photo.path)
-        if let refusal = photo.refusal { throw PhotoUploadError.cannotRead(path: path, reason: refusal) }
+        if let refusal = photo.refusal { throw PhotoUploadError.cannotRead(path: path, reason: refusal.reason) }
         try refuseOwnFile(path) { () throws(OwnFiles.Unknown) in try ownFiles.contain(path) }
         let destination = order.destination
         // A companion is stored in the folder of its photo.

@@ -198,6 +198,11 @@ package struct WatchedFolders: Sendable {
             }
             try store.record(others, now: BGTaskScheduler.now)
             let photos = companions.groups(of: found).filter { group in
+                // A program may still be writing the video.
+                if let refusal = group.first?.refusal, FolderFiles.entry(refusal.video).map(isSettled) == false {
+                    unsettled.formUnion(group.map(\.path))
+                    return false
+                }
                 let changing = group.dropFirst().filter { companion in
                     guard let entry = FolderFiles.entry(companion.path), !isSettled(entry) else { return false }
                     defer { seen[entry.path] = entry.version }
