@@ -174,12 +174,13 @@ extension StormyStore {
     /// - Parameter digest: The digest of the copy. If the digest is known, the file may have had another path.
     func upload(ofFile path: String, digest: String? = nil, to destination: String) throws -> PhotoRecord? {
         try queue.read { database in
-            try PhotoRecord.fetchOne(
+            let (column, value) = digest.map { ("digest", $0) } ?? ("path", path)
+            return try PhotoRecord.fetchOne(
                 database.cachedStatement(
                     sql: """
-                        SELECT * FROM photo WHERE (digest = ?1 OR ?1 IS NULL AND path = ?2) AND destination = ?3
-                        AND state IN ('queued', 'completed') ORDER BY id DESC LIMIT 1
-                        """), arguments: [digest, path, destination])
+                        SELECT * FROM photo WHERE \(column) = ? AND destination = ? AND state IN ('queued', 'completed')
+                        ORDER BY id DESC LIMIT 1
+                        """), arguments: [value, destination])
         }
     }
 
